@@ -69,8 +69,7 @@ struct Disk {
     }
 
     private func absent(_ path: FilePath) -> String {
-        var above = path.parent
-        while above != "/", !above.isEmpty, (try? FileStatus(at: above)) == nil { above = above.parent }
+        let above = Self.nearest(path.parent)
         let text =
             "`\(path.display)` does not exist now, and is watched when it appears: mount the file system that belongs there, or create it "
         if above == path.parent || above.isEmpty { return text + "(mkdir -p)" }
@@ -82,11 +81,16 @@ struct Disk {
         guard checks == .checked else { return false }
         let place = mounts.place(of: path.normalised)
         if place.slow != nil { return false }
-        var base = place.path
-        // For any reason: the next folder above is tried.
-        while base != "/", (try? FileStatus(at: base)) == nil { base = base.parent }
         // A file system that does not report its kind counts as a disk.
-        return (try? Space(at: base).isMemory) ?? false
+        return (try? Space(at: Self.nearest(place.path)).isMemory) ?? false
+    }
+
+    /// The path, or the nearest folder above it that can be examined.
+    private static func nearest(_ path: FilePath) -> FilePath {
+        var path = path
+        // For any reason: the next folder above is tried.
+        while path != "/", !path.isEmpty, (try? FileStatus(at: path)) == nil { path = path.parent }
+        return path
     }
 
     /// Why a secret file cannot be read.

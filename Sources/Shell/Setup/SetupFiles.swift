@@ -46,7 +46,8 @@ struct SetupFiles {
     /// Gives the configuration its name. A file that has it already stays.
     mutating func publish(_ draft: FilePath) throws {
         try Files.renameNoReplace(draft, to: path)
-        made.removeAll { $0.path == draft }
+        // Until the name is on disk, a failure removes it with the rest.
+        made = made.map { $0.path == draft ? (path, $0.isFolder) : $0 }
         try Files.syncFolder(path.parent)
     }
 

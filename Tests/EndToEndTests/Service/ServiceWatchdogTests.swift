@@ -21,14 +21,21 @@ struct ServiceWatchdogTests {
         return variables
     }
 
-    @Test("a daemon without work reports after READY=1 that it works, again and again, and not when it stops")
-    func works() async throws {
+    /// Starts a daemon without work: no server is there.
+    ///
+    /// - Parameter process: The process that the watchdog is meant for; `nil`: any.
+    private func begin(process: String? = nil) throws -> (DaemonFixture, Supervisor) {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // No server is there.
         fixture.destination = "http://127.0.0.1:1/"
         let socket = fixture.folder.path.appending("notify")
         let supervisor = Supervisor(socket)
-        try fixture.startDaemon(environment: environment(socket))
+        try fixture.startDaemon(environment: environment(socket, process: process))
+        return (fixture, supervisor)
+    }
+
+    @Test("a daemon without work reports after READY=1 that it works, again and again, and not when it stops")
+    func works() async throws {
+        let (fixture, supervisor) = try begin()
         // A slow start asks for more time before.
         try await eventually("the daemon is ready") {
             while let message = supervisor.next() { if message.hasPrefix("READY=1\n") { return true } }
@@ -43,12 +50,7 @@ struct ServiceWatchdogTests {
 
     @Test("a watchdog that is meant for another process gets no reports")
     func otherProcess() async throws {
-        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
-        // No server is there.
-        fixture.destination = "http://127.0.0.1:1/"
-        let socket = fixture.folder.path.appending("notify")
-        let supervisor = Supervisor(socket)
-        try fixture.startDaemon(environment: environment(socket, process: "1"))
+        let (fixture, supervisor) = try begin(process: "1")
         try await eventually("the daemon is ready") { supervisor.next()?.hasPrefix("READY=1\n") == true }
         // Twice the time of the watchdog is enough for several reports.
         try await Alarms.shared.sleep(for: .milliseconds(800))
