@@ -132,6 +132,45 @@ struct S3ComponentTests {
         #expect(try await compare(6, md5, nil) == "other")
     }
 
+    @Test("the sizes of another program's parts follow from their number: ours first, then those that are usual")
+    func likelySizes() {
+        func sizes(_ size: Int64, _ count: Int64) -> [Int64] {
+            S3PartSizes.likely(for: size, in: count, ours: 16 << 20).map { $0 >> 20 }
+        }
+        #expect(sizes(20 << 20, 4) == [5])
+        #expect(sizes((20 << 20) + 1, 4) == [6])
+        #expect(sizes(32 << 20, 2) == [16, 20, 25])
+        // rclone's parts of a file that has more than 10,000 of 5 MiB.
+        #expect(sizes((60_000 << 20) - 1, 10_000) == [6])
+        #expect(sizes(1, 1) == [16, 5, 8, 10, 15, 20, 25, 32, 50, 64, 100, 128, 256, 512, 1])
+        for (size, count) in [(0, 1), (1, 0), (1, 2), (.max, .max), (1, .max), (.max, 1)] as [(Int64, Int64)] {
+            #expect(S3PartSizes.likely(for: size, in: count, ours: 16 << 20).allSatisfy { $0 > 0 })
+        }
+    }
+
+    @Test(
+        "an object that another program made of parts of its own size is this file if its ETag is that of these parts",
+        arguments: [5, 8, 7, 3])
+    func foreignParts(mebibytes: Int) async throws {
+        let content = noise((20 << 20) + 1)
+        let order = try order("a", content)
+        let comparison = S3ObjectComparison(api: try api("other"), isSingle: false)
+        let plan = try #require(PartPlan(size: order.file.size, partSize: 16 << 20))
+        let part = mebibytes << 20
+        let digests = stride(from: 0, to: content.count, by: part).map {
+            Hasher.digest(.md5, of: Array(content[$0..<min(content.count, $0 + part)]))
+        }
+        func isSame(_ tag: String) async throws -> Bool {
+            let object = S3API.Object(size: order.file.size, etag: "\"\(tag)-\(digests.count)\"", sha256: nil)
+            let result = try await comparison.compare(object, at: "a", with: order.file, plan, isOurs: false)
+            if case .same = result { return true }
+            return false
+        }
+        let tag = hexadecimal(Hasher.digest(.md5, of: digests.flatMap { $0 }))
+        #expect(try await isSame(tag))
+        #expect(try await !isSame(String(tag.reversed())))
+    }
+
     @Test("digests are sent for the checksum, and for bytes that the connection does not protect")
     func digestKinds() throws {
         let plain = try api()

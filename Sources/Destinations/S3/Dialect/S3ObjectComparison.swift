@@ -122,14 +122,21 @@ struct S3ObjectComparison: Sendable {
     }
 
     /// Whether an ETag is the MD5 of the content or, for a multipart object, of the parts' MD5s.
+    ///
+    /// Other programs send parts of other sizes, which the tag does not tell: each likely size is tried.
     private func hasTag(of file: StagedFile, _ plan: PartPlan, _ object: S3API.Object) async throws -> Bool {
         let tag = (object.etag ?? "").lowercased().filter { $0 != "\"" }
-        let joined = Self.joinedTag(object.etag, plan.count)
+        let count = tag.split(separator: "-").last.flatMap { Int64($0) } ?? 0
+        let joined = count > 0 ? Self.joinedTag(tag, Int(count)) : nil
         guard joined != nil || tag.utf8.count == 32 else { return false }
         return try await reading {
             guard let joined else { return tag == hexadecimal(try digestOfPiece(.md5, file.place, 0..<file.size)) }
-            let parts = try (0..<plan.count).map { try digestOfPiece(.md5, file.place, plan[$0].range) }
-            return joined == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
+            return try S3PartSizes.likely(for: file.size, in: count, ours: plan.partSize).contains { size in
+                let parts = try (0..<count).map {
+                    try digestOfPiece(.md5, file.place, $0 * size..<min(file.size, ($0 + 1) * size))
+                }
+                return joined == hexadecimal(Hasher.digest(.md5, of: parts.flatMap { $0 }))
+            }
         }
     }
 
