@@ -16,31 +16,7 @@ struct DocumentTests {
         ["README.md", "docs/getting-started.md", "docs/troubleshooting.md", "docs/recipes/README.md"]
         + recipes.map { "docs/recipes/\($0).md" }
 
-    private static func text(_ page: String) throws -> String {
-        String(decoding: try Files.read(Repository.root.appending(FilePath(page))), as: UTF8.self)
-    }
-
-    /// The blocks of code in a language; empty for none.
-    private static func blocks(_ language: String, in page: String) throws -> [String] {
-        var (blocks, open) = ([String](), String?.none)
-        var isWanted = false
-        for line in try text(page).split(separator: "\n", omittingEmptySubsequences: false) {
-            let bare = line.drop { $0 == " " }
-            guard bare.hasPrefix("```") else {
-                if isWanted { open? += line + "\n" }
-                continue
-            }
-            if let block = open {
-                if isWanted { blocks.append(block) }
-                open = nil
-                isWanted = false
-            } else {
-                open = ""
-                isWanted = bare.dropFirst(3) == language
-            }
-        }
-        return blocks
-    }
+    private static func text(_ page: String) throws -> String { try Page(FilePath(page)).text }
 
     @Test("the table of destinations in the README is the program's")
     func destinations() throws {
@@ -123,7 +99,7 @@ struct DocumentTests {
     @Test(
         "each command of sluice in the pages is one that the parser accepts", arguments: pages + ["docs/operations.md"])
     func commands(_ page: String) throws {
-        for block in try Self.blocks("", in: page) {
+        for block in try Page(FilePath(page)).blocks("") {
             for line in block.split(separator: "\n") {
                 // A unit of systemd names the whole path.
                 let line = line.hasPrefix("ExecStart=/usr/bin/") ? line.dropFirst("ExecStart=/usr/bin/".count) : line
@@ -150,7 +126,7 @@ struct DocumentTests {
 
     @Test("each block of YAML in the pages is a configuration without a warning", arguments: pages)
     func blocks(_ page: String) throws {
-        for block in try Self.blocks("yaml", in: page) {
+        for block in try Page(FilePath(page)).blocks("yaml") {
             let text = block.contains("version: 1") ? block : "version: 1\n" + block
             let folder = TemporaryFolder()
             let loaded = try Settings.load(
