@@ -58,7 +58,8 @@ FEWER := --experimental-maximum-parallelization-width 6
 
 # The end-to-end tests of the quick tier.
 QUICK := S3Tests/killed._:behind OSSTests/killed.behind ApsaraTests/killed.behind FormTests/killed._:behind ArchiveTests/killed.behind \
-	VimeoCrashTests/steps StepTests/goesOn CrashTests/ CutTests/behindSteps CutTests/atRandom ReloadTests/many OnceTests/again ExampleTests
+	VimeoCrashTests/steps StepTests/goesOn CrashTests/ CutTests/behindSteps CutTests/atRandom ReloadTests/many OnceTests/again ExampleTests \
+	NASToS3Tests/opens
 
 # Prints a command and runs it.
 run = { printf '%s\n' '$(strip $(1))'; $(strip $(1)); }

@@ -56,12 +56,13 @@ package final class LoopDisk: Sendable {
     /// - Parameters:
     ///   - place: The mount point; by default in a folder of its own.
     ///   - size: Bytes; the minimum size of the file system when that is more.
-    package init(_ kind: Kind, at place: FilePath? = nil, size: Int64 = 0) async throws {
+    ///   - label: The name of the file system, as `lsblk -o NAME,LABEL` shows it.
+    package init(_ kind: Kind, at place: FilePath? = nil, size: Int64 = 0, label: String? = nil) async throws {
         self.kind = kind
         path = place ?? folder.path.appending("disk")
         try Files.makeFolders(path)
         try Descriptor.open(image, for: .creating).setSize(max(size, kind.smallest), named: image)
-        try await run(kind.program(), kind.make + [image.display])
+        try await run(kind.program(), kind.make + (label.map { ["-L", $0] } ?? []) + [image.display])
         try await mount()
     }
 

@@ -13,8 +13,8 @@ package final class DaemonFixture {
     package let source: Source
     package private(set) var daemon: Child?
     package private(set) var receiver: Child?
-    /// `127.0.0.1:PORT`; the kernel chooses the port at the first start, and it is kept from then on.
-    package private(set) var address = "127.0.0.1:0"
+    /// The receiver's own address. The kernel chooses the port at the first start, and it is kept from then on.
+    package var address = "127.0.0.1:0"
     /// The receiver's address, and the networks of both; the machine's own unless set.
     package var roads: TwoRoads? {
         didSet { if roads != nil { address = "\(TwoRoads.server):0" } }
@@ -54,6 +54,11 @@ package final class DaemonFixture {
 
     /// Additional top-level keys, as YAML, one on each line: `metrics: {textfile: /x.prom}`.
     package var topKeys: [String] = []
+
+    /// The text of the whole configuration, in place of the one that the keys above make. It needs the socket
+    /// ``socket``, so that verbs find the daemon.
+    package var wholeConfiguration: String?
+    package var socket: FilePath { folder.path.appending("control.sock") }
 
     /// The watched folder, in which a camera would put files.
     package var drop: FilePath { place("drop") }
@@ -196,7 +201,7 @@ package final class DaemonFixture {
 
     /// Waits are short, so that a killed peer costs a test little time; everything else is as a user would have it.
     private var configuration: String {
-        let root = folder.path.display
+        if let wholeConfiguration { return wholeConfiguration }
         let after =
             switch source {
             case .keep, .delete: "{source: \(source.rawValue)\(afterKeys)}"
@@ -224,7 +229,7 @@ package final class DaemonFixture {
             policy:
               concurrency: {total: 4, per_destination: 4}
               retry: {first: 100ms, max: 1s}\(policyKeys.map { "\n  " + $0 }.joined())
-            control: {socket: \(root)/control.sock\(controlKeys)}\(topKeys.map { "\n" + $0 }.joined())
+            control: {socket: \(socket.display)\(controlKeys)}\(topKeys.map { "\n" + $0 }.joined())
 
             """
     }

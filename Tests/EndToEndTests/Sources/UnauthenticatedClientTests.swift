@@ -4,53 +4,6 @@ import Linux
 import TestKit
 import Testing
 
-/// nginx from Debian, unpacked, as a proxy that runs for one test.
-private enum Nginx {
-    static let need =
-        "nginx of Debian, unpacked under .build/tools: apt-get update, then scripts/test-tools nginx"
-
-    static let program = Task { () -> FilePath? in
-        let found = try? await blocking { try Tools.debian("nginx").appending("usr/sbin/nginx") }
-        return found.flatMap { (try? FileStatus(at: $0)) == nil ? nil : $0 }
-    }
-
-    /// Starts one before `receiver` and returns its port.
-    static func start(_ program: FilePath, before receiver: String, in folder: FilePath) async throws -> (Child, Int) {
-        try await eventually("nginx has found a free port", every: .milliseconds(50)) {
-            let port = try Loopback.freePort()
-            try Files.makeFolders(folder.appending("nginx"))
-            let config = folder.appending("nginx/nginx.conf")
-            let text = """
-                daemon off; worker_processes 1; pid \(folder.display)/nginx/pid; error_log stderr notice;
-                events { worker_connections 2000; }
-                http {
-                  access_log off;
-                  client_body_temp_path \(folder.display)/nginx/body; proxy_temp_path \(folder.display)/nginx/proxy;
-                  fastcgi_temp_path \(folder.display)/nginx/f; uwsgi_temp_path \(folder.display)/nginx/u;
-                  scgi_temp_path \(folder.display)/nginx/s;
-                  server {
-                    listen 127.0.0.1:\(port);
-                    location / {
-                      proxy_pass http://\(receiver); proxy_request_buffering off; client_max_body_size 0;
-                      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-                    }
-                  }
-                }
-                """
-            try Files.replace(config, with: Array(text.utf8))
-            let child = try Child(
-                program, ["-p", folder.appending("nginx").display, "-c", config.display], environment: [:],
-                output: folder.appending("nginx/out"), errors: folder.appending("nginx/err"))
-            // Ended: another process took the port meanwhile.
-            while child.ended == nil {
-                if Loopback.answers(port) { return (child, port) }
-                try await Alarms.shared.sleep(for: .milliseconds(20))
-            }
-            return nil
-        }
-    }
-}
-
 /// Attacks on a receiver and on the control address by clients without a token.
 @Suite("Slow clients", .timeLimit(.minutes(Patience.minutes(3))))
 struct UnauthenticatedClientTests {
@@ -107,11 +60,21 @@ struct UnauthenticatedClientTests {
 
     @Test(
         "a camera uploads through nginx while 640 slow clients send nginx their headers a byte at a time",
-        .enabled("\(Nginx.need)") { await Nginx.program.value != nil })
+        .enabled("\(WebServer.need(.nginx))") { await WebServer.areHere(.nginx) })
     func uploadsThroughNginx() async throws {
-        let program = try #require(await Nginx.program.value)
         let fixture = try await fixture("--trusted-proxy", "127.0.0.1")
-        let (nginx, port) = try await Nginx.start(program, before: fixture.address, in: fixture.folder.path)
+        let receiver = fixture.address
+        let (nginx, port) = try await WebServer.nginx.start(in: fixture.folder.path.appending("nginx")) { port in
+            """
+            server {
+              listen 127.0.0.1:\(port);
+              location / {
+                proxy_pass http://\(receiver); proxy_request_buffering off; client_max_body_size 0;
+                proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+              }
+            }
+            """
+        }
         defer { nginx.end(with: SIGKILL) }
         fixture.destination = "http://127.0.0.1:\(port)/files/"
         try await uploads(fixture, to: port)
