@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 internal import Linux
 internal import Synchronization
 
@@ -112,7 +112,7 @@ final class WatchThreads: Sendable {
 
 extension WatchState {
     /// A state with nothing known yet.
-    init(_ rule: WatchRule, _ condition: Condition) {
+    package init(_ rule: WatchRule, _ condition: Condition) {
         self.init(folder: rule.name, path: rule.path, condition: condition, settling: 0, oldest: nil, unwatched: 0)
     }
 }

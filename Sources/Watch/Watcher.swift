@@ -20,7 +20,7 @@ package final class Watcher: Sendable {
     private let threads: WatchThreads
     private let threadEvents = AsyncStream.makeStream(of: ThreadEvent.self)
 
-    /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onStateChange:)``.
+    /// Messages of the watching threads and of callers to ``run(onSettled:onSkipped:onScanned:onRest:onMounts:onStateChange:)``.
     private enum ThreadEvent: Sendable {
         /// Members that need a thread.
         case added([WatchThreads.Member])
@@ -71,13 +71,15 @@ package final class Watcher: Sendable {
     ///   - onSkipped: Takes files that were in a folder of `skipExisting` before anything happened to them.
     ///   - onScanned: Called when the first scans of folders are over; all their skipped files were reported before.
     ///   - onRest: Called on any thread when ``isAtRest`` may have become true; without it that is never reported.
+    ///   - onMounts: Called on the watching thread after a file system was mounted or unmounted.
     ///   - onStateChange: Called on any thread when ``states()`` has changed.
     /// - Throws: Any error of a closure or the filter. The watcher has stopped then.
     package func run(
         onSettled: @escaping @Sendable ([SettledFile]) async throws -> Void,
         onSkipped: @escaping @Sendable ([SettledFile]) async throws -> Void = { _ in },
         onScanned: @escaping @Sendable ([String]) async throws -> Void = { _ in },
-        onRest: (@Sendable () -> Void)? = nil, onStateChange: (@Sendable () -> Void)? = nil
+        onRest: (@Sendable () -> Void)? = nil, onMounts: (@Sendable () -> Void)? = nil,
+        onStateChange: (@Sendable () -> Void)? = nil
     ) async throws {
         folders.apply(threads.rules)
         // Before the first lease: the signal's default is to end the process.
@@ -94,7 +96,11 @@ package final class Watcher: Sendable {
                 handlers: WatchLoop.Handlers(
                     query: { query.yield(Query(sender: member.mailbox, identities: $0)) },
                     deliver: { deliver.yield(SentDelivery(sender: member.mailbox, delivery: $0)) }, onRest: onRest,
-                    onMounts: member.key == nil ? { self.start(self.threads.reassign()) } : nil,
+                    onMounts: member.key == nil
+                        ? {
+                            self.start(self.threads.reassign())
+                            onMounts?()
+                        } : nil,
                     onStateChange: onStateChange),
                 log: log
             ).run()

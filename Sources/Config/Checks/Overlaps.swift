@@ -10,12 +10,20 @@ struct Overlaps {
     private let disk: Disk
     private let mounts: MountTable
     private let folders: [SettingsReading.ReadFolder]
+    private let patterns: PatternOverlaps
     private let real: [FilePath]
     private let byPath: [FilePath: [Int]]
     /// For each folder with a watched folder below it, one of those.
     private let anyBelow: [FilePath: Int]
 
-    init(findings: ProblemCollector, disk: Disk, folders: [SettingsReading.ReadFolder]) {
+    /// - Parameters:
+    ///   - folders: Those with a path of their own.
+    ///   - patterns: The others.
+    init(
+        findings: ProblemCollector, disk: Disk, folders: [SettingsReading.ReadFolder],
+        patterns: [SettingsReading.ReadFolder]
+    ) {
+        self.patterns = PatternOverlaps(findings: findings, patterns: patterns)
         self.findings = findings
         self.disk = disk
         self.folders = folders
@@ -63,6 +71,7 @@ struct Overlaps {
                 "lies inside the staging folder `\(staging.display)`, whose files would be uploaded again",
                 at: folder.place, key: folder.key + ".path")
         }
+        patterns.check(besides: staging)
     }
 
     /// Checks a destination that stores files in a folder of this machine.
@@ -89,7 +98,7 @@ struct Overlaps {
 
     /// Checks every `move` target, and all folders against each other.
     func checkFolders() {
-        for folder in folders {
+        for folder in folders + patterns.patterns {
             guard case .move(let template) = folder.settings.afterUpload, let place = folder.target else { continue }
             // The folders before the first placeholder: the part that is known before a file comes.
             let known = FilePath(template.literalPrefix + (template.pieces.count > 1 ? "x" : "")).parent
@@ -98,10 +107,13 @@ struct Overlaps {
             warn("the target of `move`", known, around: place, key: key)
         }
         for index in folders.indices { checkAgainstOthers(index) }
+        patterns.checkAgainstEachOther()
+        for (index, folder) in folders.enumerated() { patterns.check(folder, at: real[index]) }
     }
 
     private func refuse(_ what: String, _ path: FilePath, inside place: ConfigLocation, key: String) {
         let path = resolved(path)
+        patterns.refuse(what, path, at: place, key: key)
         for index in ancestors(of: path, andItself: true) {
             let folder = folders[index].settings.watch
             findings.error(

@@ -36,7 +36,8 @@ package struct SettingsChanges: Hashable, Sendable {
                     new: new.control.remote == nil ? "none" : "another"))
         }
         changes =
-            Self.compare("folder", old.folders, new.folders, name: \.watch.name, keys: FolderSettings.keys.changed)
+            Self.compare(
+                "folder", old.writtenFolders, new.writtenFolders, name: \.watch.name, keys: FolderSettings.keys.changed)
             + Self.compare("destination", old.destinations, new.destinations, name: \.name, keys: Self.keys)
             + Self.compare("hook", old.hooks, new.hooks, name: \.name, keys: Hook.keys.changed)
         let sections = [
@@ -48,7 +49,7 @@ package struct SettingsChanges: Hashable, Sendable {
         for (section, keys) in sections where !keys.isEmpty {
             changes.append(Change(what: section, name: "", kind: .changed, keys: keys))
         }
-        if changes.isEmpty, old.folders.map(\.watch.name) != new.folders.map(\.watch.name) {
+        if changes.isEmpty, old.writtenFolders.map(\.watch.name) != new.writtenFolders.map(\.watch.name) {
             // The first folder that accepts a name gets the file.
             changes.append(Change(what: "folders", name: "", kind: .changed, keys: ["order"]))
         }

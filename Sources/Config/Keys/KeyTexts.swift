@@ -18,7 +18,7 @@ enum KeyTexts {
         folders[].name | required | the name in lists, logs and templates; unique; not `-`, which stands for files \
         from `sluice add -`
         folders[].path | required | the folder to watch; while it does not exist it is absent, and Sluice looks for \
-        it every 10 s
+        it every 10 s; with wildcards it stands for one folder on each card
         folders[].recursive | `true` | watch the folders inside it too
         folders[].upload_to | required | destinations; each file goes to all of them
         folders[].include | every file | files to pick up
@@ -93,7 +93,7 @@ enum KeyTexts {
         remove the oldest verified sources
         folders[].require.file | none | a file that must exist in it
         folders[].require.mount | the mount point that `/etc/fstab` names for `path` | what must be mounted, at \
-        `path` itself or above it; `/` for nothing
+        `path` itself or above it; `/` for nothing; with wildcards as in `path` for any card
         destinations.*.type | required | the protocol
         destinations.*.concurrency | as under `policy` | parallel uploads to it
         destinations.*.order | that of `policy` | which file goes there first, for folders without an order of their \

@@ -5,6 +5,7 @@ package struct Settings: Hashable, Sendable {
     /// The state folder: database and lock. Absolute.
     package var state: FilePath
     package var staging: StagingSettings
+    /// Those with a path of their own, followed by those of known cards.
     package var folders: [FolderSettings]
     /// In the order of the file; names are unique.
     package var destinations: [DestinationSettings]
@@ -15,6 +16,8 @@ package struct Settings: Hashable, Sendable {
     package var lists = ListRetention()
     /// In the order of the file; names are unique.
     package var hooks: [Hook] = []
+    /// Folders whose path is a ``MountPattern``. They are watched as one folder for each card: see ``add(cards:)``.
+    package var patternFolders: [FolderSettings] = []
 
     package func folder(named name: String) -> FolderSettings? { folders.first { $0.watch.name == name } }
     package func destination(named name: String) -> DestinationSettings? { destinations.first { $0.name == name } }
@@ -97,6 +100,16 @@ package struct FolderSettings: Hashable, Sendable {
     package var removable = Removable.auto
     /// `nil`: depends on the file system of the source.
     package var releaseUnsure: UnsureReleaseRule?
+    /// For a folder that was made from a pattern.
+    package var card: Card?
+
+    /// The pattern of its path.
+    package var pattern: MountPattern? {
+        watch.requirement.mount.flatMap { MountPattern(path: watch.path, mount: $0) }
+    }
+
+    /// Whether it is the folder of a card that is not mounted. The path that it had may be another card's now.
+    package var isCardAway: Bool { card.map { !$0.isMounted } ?? false }
 
     /// Whether verified sources leave the folder, at once or later.
     package var removesSources: Bool {
@@ -211,6 +224,36 @@ package struct MetricsSettings: Hashable, Sendable {
 }
 
 extension Settings {
+    /// Folders whose path is their own now: all except those of cards that are not mounted.
+    package var presentFolders: [FolderSettings] { folders.filter { !$0.isCardAway } }
+
+    /// Those of the file: patterns in place of the folders of cards.
+    package var writtenFolders: [FolderSettings] { folders.filter { $0.card == nil } + patternFolders }
+
+    /// Replaces the folders of cards. Each gets the settings of its pattern, with a name and a path of its own.
+    package mutating func add(cards: [Card]) {
+        folders.removeAll { $0.card != nil }
+        for template in patternFolders {
+            guard let pattern = template.pattern else { continue }
+            let own = cards.filter { $0.pattern == template.watch.name }
+            for card in own {
+                var folder = template
+                folder.watch.name = card.name
+                folder.watch.path = pattern.folder(at: card.point)
+                folder.watch.requirement.mount = card.point
+                folder.card = card
+                folders.append(folder)
+            }
+            for index in hooks.indices where hooks[index].folders.contains(template.watch.name) {
+                let missing = own.map(\.name).filter { !hooks[index].folders.contains($0) }
+                hooks[index].folders += missing
+            }
+        }
+    }
+
+    /// Including the patterns, whose rules hold for a card as soon as it is mounted.
+    private var allFolders: [FolderSettings] { folders + patternFolders }
+
     /// Whether there is any quota.
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
 
@@ -220,7 +263,7 @@ extension Settings {
     /// Each `before_upload`, with its place.
     package var beforeUploads: [(place: String, rule: BeforeUpload)] {
         let places =
-            [("policy", policy.beforeUpload)] + folders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
+            [("policy", policy.beforeUpload)] + allFolders.map { ("folder \($0.watch.name)", $0.policy.beforeUpload) }
             + destinations.map { ("destinations.\($0.name)", $0.policy.beforeUpload) }
         return places.compactMap { place, rule in rule.map { (place, $0) } }
     }
@@ -229,12 +272,12 @@ extension Settings {
     package var networkRules: [(place: String, rules: [NetworkRule])] {
         let places =
             [("policy", policy.rules)] + destinations.map { ("destinations.\($0.name)", $0.policy.rules) }
-            + folders.map { ("folder \($0.watch.name)", $0.policy.rules) }
+            + allFolders.map { ("folder \($0.watch.name)", $0.policy.rules) }
         return places.filter { !$1.networks.isEmpty }.map { (place: $0, rules: $1.networks) }
     }
 
     /// The rules of `policy`, of every destination and of every folder.
     package var allRules: [PolicyRules] {
-        [policy.rules] + destinations.map(\.policy.rules) + folders.map(\.policy.rules)
+        [policy.rules] + destinations.map(\.policy.rules) + allFolders.map(\.policy.rules)
     }
 }

@@ -41,9 +41,10 @@ extension SettingsReading {
                 }
                 if let group = folder.group { folder.watch.include = group.include(with: folder.watch.include) }
                 guard readable.contains("path"), let path = fields.node("path") else { continue }
-                switch disk.watching(folder.watch.path) {
-                case .good: break
-                case .absent(let text): fields.warning(text, "path")
+                if folder.pattern != nil {
+                    checkPattern(of: folder, fields)
+                } else {
+                    checkPath(of: folder.watch, fields)
                 }
                 all.append(
                     ReadFolder(
@@ -52,6 +53,43 @@ extension SettingsReading {
             }
         }
         return all
+    }
+
+    private func checkPath(of rule: WatchRule, _ fields: MappingReader) {
+        // A path with a wildcard is meant as it is written if the person says that no mount is required.
+        if Glob.hasWildcard(rule.path), rule.requirement.mount == nil {
+            fields.error(
+                "has a wildcard: add `require: {mount: …}` with the mount points that it stands for, like "
+                    + "`/media/*/*` for `/media/*/*/DCIM`; if the name of the folder contains that character, add "
+                    + "`require: {mount: /}`", "path")
+            return
+        }
+        switch disk.watching(rule.path) {
+        case .good: break
+        case .absent(let text): fields.warning(text, "path")
+        }
+    }
+
+    /// Checks a folder that stands for one folder on each card.
+    private func checkPattern(of folder: FolderSettings, _ fields: MappingReader) {
+        guard let pattern = folder.pattern else { return }
+        if Glob.hasWildcard(pattern.rest) {
+            fields.error(
+                "has a wildcard below the mount point; only the part that `require.mount` names may have one", "path")
+        }
+        if pattern.mount.components.contains(where: { $0.bytes.starts(with: Array("**".utf8)) }) {
+            fields.error("contains `**`; name each directory, like `/media/*/*`", "path")
+        }
+        for key in ["concurrency", "bandwidth", "quotas"] where fields.has(key) {
+            fields.error(
+                "would hold for each card alone, and this folder stands for any number of them; set it at the "
+                    + "destination or in `policy`", key)
+        }
+        if case .limit? = folder.policy.rules.metered {
+            fields.error(
+                "would hold for each card alone, and this folder stands for any number of them; set the rate at the "
+                    + "destination or in `policy`", "metered")
+        }
     }
 
     private func checkLimits(_ limits: FileLimits, _ fields: MappingReader) {

@@ -35,7 +35,9 @@ struct SettingsReading {
         destinationNames = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
         let destinations = destinations(everything)
         let folders = folders(everything)
-        let overlaps = Overlaps(findings: findings, disk: disk, folders: folders)
+        let patterns = folders.filter { $0.settings.pattern != nil }
+        let overlaps = Overlaps(
+            findings: findings, disk: disk, folders: folders.filter { $0.settings.pattern == nil }, patterns: patterns)
         overlaps.check(state: statePath, at: state?.place ?? main.start)
         overlaps.check(staging: staging.path, at: main.node("staging")?.entries.place(of: "path") ?? main.start)
         overlaps.checkStaging(staging.path, besides: statePath, at: main.node("staging")?.start ?? main.start)
@@ -57,9 +59,9 @@ struct SettingsReading {
         }
         let hooks = hooks(main)
         return Settings(
-            state: statePath, staging: staging, folders: folders.map(\.settings),
+            state: statePath, staging: staging, folders: folders.map(\.settings).filter { $0.pattern == nil },
             destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics,
-            lists: lists, hooks: hooks)
+            lists: lists, hooks: hooks, patternFolders: patterns.map(\.settings))
     }
 
     private func check(_ staging: StagingSettings, _ main: MappingReader) {

@@ -10,7 +10,7 @@ struct EffectivePieces {
     private static let hidden = "hidden"
 
     func root(_ settings: Settings) -> EffectivePiece {
-        let folders = settings.folders.map { ($0.watch.name, section(.folder, FolderSettings.keys, $0)) }
+        let folders = settings.writtenFolders.map { ($0.watch.name, section(.folder, FolderSettings.keys, $0)) }
         let destinations = settings.destinations.map { ($0.name, destination($0)) }
         let hooks = settings.hooks.map { ($0.name, section(.hook, Hook.keys, $0)) }
         var fields: Fields = [

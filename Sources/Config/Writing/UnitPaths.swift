@@ -69,7 +69,8 @@ package struct UnitPaths: Sendable {
         let places = DefaultPlaces(for: file, user: 0) { _ in nil }
         // systemd makes these (StateDirectory=, RuntimeDirectory=) and lets the service write there.
         made = [places.state, places.socket.parent]
-        for folder in settings.folders { try add(folder) }
+        for folder in settings.folders where folder.card == nil { try add(folder) }
+        for folder in settings.patternFolders { try add(pattern: folder) }
         for destination in settings.destinations where destination.type == "directory" {
             guard case .path(let path)? = destination.values["path"] else { continue }
             try add(path, "destination \(destination.name)")
@@ -113,6 +114,14 @@ package struct UnitPaths: Sendable {
             return try add(target, "\(name): sources are moved to here")
         }
         try add(parent, "\(name): holds the sources and the target of their moves")
+    }
+
+    /// A pattern needs the folder below which its mount points are made: a path that is mounted later is in no drop-in.
+    private mutating func add(pattern folder: FolderSettings) throws(Refusal) {
+        guard let pattern = folder.pattern else { return }
+        var fixed = folder
+        fixed.watch.path = pattern.fixedFolder
+        try add(fixed)
     }
 
     private mutating func add(_ path: FilePath, _ reason: String, writable: Bool = true) throws(Refusal) {

@@ -30,6 +30,11 @@ package struct Glob: Hashable, Sendable {
     /// alone.
     package let matchesPath: Bool
 
+    /// Whether a path contains a character that a pattern gives a meaning to.
+    package static func hasWildcard(_ path: FilePath) -> Bool {
+        path.bytes.contains { $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "[") }
+    }
+
     package init(_ pattern: String) { self.init(bytes: Array(pattern.utf8)) }
 
     /// For a pattern that may be invalid text.

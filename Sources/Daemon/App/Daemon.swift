@@ -65,11 +65,15 @@ package final class Daemon: Sendable {
     }
 
     private static func start(
-        _ settings: Settings, _ kinds: [DestinationDefinition], _ clocks: any Clocks, _ log: Log,
+        _ written: Settings, _ kinds: [DestinationDefinition], _ clocks: any Clocks, _ log: Log,
         _ reloading: Reloading?,
         _ store: Store, _ staging: StagingArea
     ) async throws -> Daemon {
         try await blocking { try staging.prepare() }
+        let cards = CardFolders(store: store, log: log)
+        let settings = try await cards.expand(written)
+        if !written.patternFolders.isEmpty { try await store.sort(by: UploadSort(settings)) }
+        cards.logChange(from: written, to: settings)
         let lastEvent = await store.seq
         let forgotten = try await store.write {
             try $0.notices.keepHooks(settings.hooks.map(\.name), from: lastEvent)
@@ -87,7 +91,7 @@ package final class Daemon: Sendable {
         let factory = DestinationFactory(
             kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log)
         let daemon = Daemon(
-            context, try await SourceFolders(recordedIn: store, log), addresses, factory, reloading)
+            context, try await SourceFolders(recordedIn: store, log), cards, addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
         await store.onChange { [signals = daemon.signals, superseded = daemon.scheduler.superseded] changes in
             superseded.record(changes)
@@ -100,14 +104,14 @@ package final class Daemon: Sendable {
         configuration.replace(runtime)
         try await WasteRules.restoreWaits(context)
         daemon.firstWatch.replace(try await daemon.firstWatch.find(in: settings))
-        daemon.watcher.change(settings.folders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
+        daemon.watcher.change(settings.presentFolders.map(\.watch), skipExisting: daemon.firstWatch.skipping(settings))
         return daemon
     }
 
     /// Makes all components and connects them.
     private init(
-        _ context: Context, _ sources: SourceFolders, _ addresses: AddressCache, _ factory: DestinationFactory,
-        _ reloading: Reloading?
+        _ context: Context, _ sources: SourceFolders, _ cards: CardFolders, _ addresses: AddressCache,
+        _ factory: DestinationFactory, _ reloading: Reloading?
     ) {
         let (transport, secrets) = (factory.transport, factory.secrets)
         let (signals, counters, fileSystems, mediaReading) = (WakeUps(), Counters(), FileSystems(), MediaReading())
@@ -178,7 +182,7 @@ package final class Daemon: Sendable {
             signal: signals.hook, scheduler: scheduler, sender: sender, events: events)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: reloading, factory: factory, firstWatch: firstWatch,
-            secrets: secrets,
+            cards: cards, secrets: secrets,
             loops: ConfigurationReloader.Loops(
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: signals)
@@ -204,7 +208,7 @@ package final class Daemon: Sendable {
             { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
             { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
-            { try await maintenance.run() }, { try await hooks.run() },
+            { try await maintenance.run() }, { try await hooks.run() }, { try await reloader.followCards() },
         ]
         once = OnceRun(
             context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
@@ -219,7 +223,7 @@ package final class Daemon: Sendable {
     private static func makeWatcher(_ context: Context, _ sources: SourceFolders) -> Watcher {
         let (store, log) = (context.store, context.log)
         return Watcher(
-            rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks,
+            rules: context.settings.presentFolders.map(\.watch), in: sources, clocks: context.clocks,
             isKnown: { try await store.areKnown($0) },
             log: { entry in
                 switch entry.level {
@@ -301,6 +305,7 @@ package final class Daemon: Sendable {
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
+            onMounts: { [signals] in signals.mounts.signal() },
             onStateChange: { [signals] in signals.wake(for: .folders) })
     }
 

@@ -40,7 +40,8 @@ struct Maintenance: Sendable {
         while true {
             let old = try await context.store.read { try $0.tombstones.old(limit: 500) }
             let rules = Dictionary(
-                context.settings.folders.map { ($0.watch.name, $0.watch) }, uniquingKeysWith: { first, _ in first })
+                context.settings.presentFolders.map { ($0.watch.name, $0.watch) },
+                uniquingKeysWith: { first, _ in first })
             let (fileSystems, sources) = (fileSystems, sources)
             let (renewed, gone) = try await blocking {
                 var (renewed, gone): ([FileIdentity], [FileIdentity]) = ([], [])

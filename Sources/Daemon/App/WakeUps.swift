@@ -23,6 +23,8 @@ struct WakeUps: Sendable {
     let maintenance = AsyncSignal()
     /// Folders of removable media may have a new state.
     let media = AsyncSignal()
+    /// File systems were mounted or unmounted: cards may be there, or gone.
+    let mounts = AsyncSignal()
     /// Work has ended and entered a list, from which it is to be removed later.
     let history = AsyncSignal()
     /// Sources that have changed may disappear before they settle again.
@@ -66,7 +68,7 @@ struct WakeUps: Sendable {
                 (.scheduling, [scheduling]), (.removals, [removal]), (.notices, [hook]),
                 // It tries to write the state until that succeeds.
                 (.stateFailing, [scheduling]),
-                (.stateWritable, [scheduling, staging, release, removal, retention, media, hook]),
+                (.stateWritable, [scheduling, staging, release, removal, retention, media, hook, mounts]),
                 (.configuration, [staging, release, removal, maintenance, retention, metrics, history, hook]),
                 (.folders, [media, folders]),
             ])

@@ -13,9 +13,10 @@ internal import Transport
 package enum Checks {
     /// For a command without a daemon, with the user's rights: the destinations are contacted at any cost, and the
     /// findings report the cost. Only a network that is not `allowed` stays closed.
-    package static func standalone(_ settings: Settings, _ request: CheckRequest = CheckRequest()) async
+    package static func standalone(_ written: Settings, _ request: CheckRequest = CheckRequest()) async
         -> [CheckFinding]
     {
+        let settings = CardFolders.expand(written, known: StateFiles.cards(in: written.state)).settings
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
         let networkReport = await StandaloneNetworkReport.make(settings, destinations.sites)
@@ -36,18 +37,32 @@ package enum Checks {
     ) async -> [CheckFinding] {
         let local = await LocalChecks.all(settings, request, silent: silent)
         var findings = local.findings
-        for folder in settings.folders
+        for folder in settings.presentFolders
         where folder.retention.isLimited && request.includes(folder: folder.watch.name)
             && !local.silent.contains(folder.watch.name)
         {
             findings.append(await retention(folder, settings.state))
         }
-        findings += releaseDoubts(settings, request)
+        findings += patterns(settings, request) + releaseDoubts(settings, request)
         if request.isAll {
             findings += await busy(settings)
             findings += await hooks(settings)
         }
         return findings + network(networkReport, request)
+    }
+
+    /// The cards of each folder with a pattern.
+    private static func patterns(_ settings: Settings, _ request: CheckRequest) -> [CheckFinding] {
+        settings.patternFolders.filter { request.includes(folder: $0.watch.name) }.map { folder in
+            let name = folder.watch.name
+            let cards = settings.presentFolders.compactMap(\.card).filter { $0.pattern == name }
+            let names = cards.map { "\($0.name) at \($0.point.display)" }.joined(separator: ", ")
+            let text =
+                cards.isEmpty
+                ? "no file system is mounted at \(folder.pattern?.mount.display ?? "") now; it is watched when one is"
+                : "\(folder.watch.path.display) stands for \(names)"
+            return CheckFinding(about: "folder", name: name, CheckResult(.ok, text))
+        }
     }
 
     /// The sources that a folder's `for` and `until_free` would release now.

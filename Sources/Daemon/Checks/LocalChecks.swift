@@ -18,7 +18,7 @@ enum LocalChecks {
         // The rights of the daemon, if one runs: those of the calling user may differ.
         let running = StateFiles.holder(of: settings.state).flatMap { ProcessRights(FilePath("/proc/\($0)")) }
         let rights = running ?? ProcessRights()
-        for each in settings.folders where request.includes(folder: each.watch.name) {
+        for each in settings.presentFolders where request.includes(folder: each.watch.name) {
             let result = known.contains(each.watch.name) ? nil : await answered { folder(each) }
             if result == nil { silent.insert(each.watch.name) }
             findings.append(
@@ -41,7 +41,7 @@ enum LocalChecks {
             }
         }
         guard request.isAll else { return (findings, silent) }
-        let answering = settings.folders.filter { !silent.contains($0.watch.name) }
+        let answering = settings.presentFolders.filter { !silent.contains($0.watch.name) }
         var places: [(about: String, path: FilePath, check: @Sendable () -> CheckResult)] = [
             ("staging", settings.staging.path, { staging(settings.staging, for: answering) }),
             ("state", settings.state, { state(settings.state) }),

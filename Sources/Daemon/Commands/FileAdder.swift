@@ -28,7 +28,7 @@ struct FileAdder: Sendable {
             throw Refusal(.badRequest, "`path` takes an absolute path without `.`, `..` and NUL")
         }
         try checks.checkOptions(to: request.to, key: request.key, context: request.context)
-        let rules = context.settings.folders.map(\.watch)
+        let rules = context.settings.presentFolders.map(\.watch)
         if rules.contains(where: { $0.path == path || $0.path.relative(to: path) != nil }) {
             return try await add(all: path, request)
         }
@@ -96,7 +96,7 @@ struct FileAdder: Sendable {
         if request.key != nil {
             throw Refusal(.badRequest, "`key` names one upload, and \(path.display) is a folder")
         }
-        let rules = context.settings.folders.map(\.watch)
+        let rules = context.settings.presentFolders.map(\.watch)
         let isOurs = rules.contains {
             $0.path == path || path.relative(to: $0.path) != nil || $0.path.relative(to: path) != nil
         }
@@ -197,7 +197,8 @@ struct FileAdder: Sendable {
         Refusal(
             .badRequest,
             "\(path.display) is not below a configured folder: "
-                + context.settings.folders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(separator: ", ")
+                + context.settings.presentFolders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(
+                    separator: ", ")
         )
     }
 }

@@ -20,12 +20,13 @@ struct FolderCommands: Sendable {
     func rescan(_ request: RescanRequest) async throws -> RescanReply {
         try lifecycle.requireReady()
         try context.configuration.names.require(folder: request.folder, destination: nil)
-        if let name = request.folder, let path = context.configuration.folder(name)?.watch.path {
+        if let name = request.folder, let folder = context.configuration.folder(name), !folder.isCardAway {
+            let path = folder.watch.path
             try await requireOwn(path)
         }
         let folders = request.folder.map { Set([$0]) }
         // Files that wait for their folder or for their target are tried as well.
-        let named = folders ?? Set(context.settings.folders.map(\.watch.name))
+        let named = folders ?? Set(context.settings.presentFolders.map(\.watch.name))
         await stager.retry(named)
         try await releaser.retry(named)
         guard request.wait else {
@@ -54,8 +55,8 @@ struct FolderCommands: Sendable {
     func accept(folder name: String) async throws -> RescanReply {
         try lifecycle.requireReady()
         try context.configuration.names.require(folder: name, destination: nil)
-        guard let path = context.settings.folder(named: name)?.watch.path else {
-            throw Refusal(.notFound, "no folder with a path is called `\(printable(name))`")
+        guard let path = context.settings.presentFolders.first(where: { $0.watch.name == name })?.watch.path else {
+            throw Refusal(.notFound, "no folder that is there now is called `\(printable(name))`")
         }
         // In this order: an inspection in between records the directory that is accepted.
         try await context.store.write { try $0.folders.forget(at: path) }

@@ -154,7 +154,7 @@ actor RemovableMedia {
     /// The present media, each with its folders.
     private func media(_ states: [WatchState]) async -> [Medium] {
         let settings = context.settings
-        let wanted = settings.folders.filter { folder in
+        let wanted = settings.presentFolders.filter { folder in
             folder.removable != .never
                 && states.contains { $0.folder == folder.watch.name && Self.isThere($0) }
         }

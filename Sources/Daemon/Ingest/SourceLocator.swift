@@ -13,7 +13,13 @@ struct SourceLocator: Sendable {
 
     init(context: Context, folders: SourceFolders) { (self.context, self.folders) = (context, folders) }
 
-    func source(of asset: AssetRecord) -> SourceFile { folders.source(asset.path) }
+    /// The source, on a card wherever that is mounted now.
+    func source(of asset: AssetRecord) -> SourceFile {
+        guard let folder = context.configuration.folder(asset.folder), folder.card != nil else {
+            return folders.source(asset.path)
+        }
+        return SourceFile(folder: folders[folder.watch.path], relative: asset.path.relative)
+    }
 
     /// Reports that files wait for the disk of their folder: once, however many files wait. ``disksAreBack(_:)`` clears
     /// it.
@@ -50,7 +56,11 @@ struct SourceLocator: Sendable {
 
     /// The same, including the mounts in fstab(5).
     private func missing(_ asset: AssetRecord) -> String? {
-        guard let rule = context.configuration.folder(asset.folder)?.watch, rule.path == asset.root else { return nil }
+        guard let folder = context.configuration.folder(asset.folder) else { return nil }
+        let rule = folder.watch
+        // Another card may be mounted there now.
+        if folder.isCardAway { return "its card is not mounted" }
+        guard folder.card != nil || rule.path == asset.root else { return nil }
         return MountCheck(folders[rule.path], [rule.requirement]).missing()
     }
 

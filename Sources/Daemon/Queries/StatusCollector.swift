@@ -118,6 +118,14 @@ struct StatusCollector: Sendable {
                     state, held: held[state.folder], card: await media.view(state.folder),
                     limit: bandwidth.rate(ofFolder: state.folder), retention: retained))
         }
+        // Without a card a pattern has no folder yet, and people look for its name.
+        let present = Set(parts.now.settings.presentFolders.compactMap(\.card?.pattern))
+        for folder in parts.now.settings.patternFolders where !present.contains(folder.watch.name) {
+            guard let pattern = folder.pattern else { continue }
+            let state = WatchState(
+                folder.watch, .absent("no file system is mounted at \(pattern.mount.display)"))
+            views.append(parts.folder(state, held: nil, card: nil, limit: nil, retention: nil))
+        }
         return views
     }
 

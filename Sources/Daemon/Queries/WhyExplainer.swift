@@ -76,7 +76,7 @@ struct WhyExplainer: Sendable {
             return fileAnswer(
                 .gathering, one.file.folder, one.reason, hold(.gathering, one.reason, one.since, one.until))
         }
-        let rules = context.settings.folders.map(\.watch)
+        let rules = context.settings.presentFolders.map(\.watch)
         let (now, sources) = (context.clocks.wall(), sources)
         let (evaluation, found): (PathEvaluation, Found?)
         do {

@@ -28,11 +28,11 @@ package final class Rebuild: Sendable {
     /// - Throws: ``RebuildError``; `StateLockedError` while a daemon runs; `UnusableStateError`; `SystemError`; a destination's
     ///   error about its settings.
     package static func run(
-        _ settings: Settings, kinds: [DestinationDefinition], options: RebuildOptions,
+        _ written: Settings, kinds: [DestinationDefinition], options: RebuildOptions,
         clocks: any Clocks = SystemClocks(),
         log: Log, progress: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws -> RebuildReport {
-        let state = settings.state
+        let state = written.state
         if !options.isTrial, let earlier = try await blocking({ try StateFiles.finishRebuild(in: state) }) {
             var report = RebuildReport()
             report.finishedEarlier = true
@@ -41,9 +41,12 @@ package final class Rebuild: Sendable {
         }
         // A rebuild does not accept a directory that the daemon has refused.
         let remembered = try await blocking { StateFiles.folderIdentities(in: state) }
+        let settings = try await blocking {
+            CardFolders.expand(written, known: StateFiles.cards(in: state)).settings
+        }
         let sources = SourceFolders(remembered: remembered ?? [:])
-        sources.apply(settings.folders.map(\.watch))
-        for folder in settings.folders where !options.isForced {
+        sources.apply(settings.presentFolders.map(\.watch))
+        for folder in settings.presentFolders where !options.isForced {
             let rule = folder.watch
             let missing = try await blocking { MountCheck(sources[rule.path], [rule.requirement]).missing() }
             if let missing {
@@ -62,6 +65,12 @@ package final class Rebuild: Sendable {
             for destination in settings.destinations {
                 runtime.destinations[destination.name] = try factory.make(destination)
             }
+            let cards = settings.folders.filter { $0.card != nil }
+            try await store.write { tx in
+                for folder in cards {
+                    if let card = folder.card { try tx.folders.remember(card, folderAt: folder.watch.path) }
+                }
+            }
             for folder in settings.folders {
                 guard let identity = remembered?[folder.watch.path] else { continue }
                 try await store.write { try $0.folders.remember(identity, at: folder.watch.path) }
@@ -69,7 +78,8 @@ package final class Rebuild: Sendable {
             let context = Context(
                 store: store, clocks: clocks, log: log, configuration: CurrentConfiguration(runtime))
             let rebuild = Rebuild(context, sources, options, transport, progress)
-            let report = try await rebuild.work(unknown: settings.folders.filter { remembered?[$0.watch.path] == nil })
+            let report = try await rebuild.work(
+                unknown: settings.presentFolders.filter { remembered?[$0.watch.path] == nil })
             await transport.stop()
             return report
         } catch {
@@ -195,7 +205,7 @@ package final class Rebuild: Sendable {
 
     private func importFolders(_ found: inout Found) async throws {
         var survey = FolderSurvey(
-            rules: context.settings.folders.map(\.watch), in: sources, clocks: context.clocks)
+            rules: context.settings.presentFolders.map(\.watch), in: sources, clocks: context.clocks)
         while true {
             let (next, piece) = try await blocking { [survey] in
                 var survey = survey

@@ -45,7 +45,7 @@ actor SourceRetention {
     func run() async throws {
         while !Task.isCancelled {
             var next: Duration?
-            for folder in context.settings.folders where folder.retention.isLimited {
+            for folder in context.settings.presentFolders where folder.retention.isLimited {
                 do {
                     if let due = try await prune(folder) { next = min(next ?? due, due) }
                 } catch let error as StoreError {

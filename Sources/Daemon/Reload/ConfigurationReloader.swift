@@ -36,6 +36,7 @@ final class ConfigurationReloader: Sendable {
     private let reloading: Reloading?
     private let factory: DestinationFactory
     private let firstWatch: NewFolders
+    private let cards: CardFolders
     private let secrets: SecretReader
     private let loops: Loops
     private let signals: WakeUps
@@ -54,13 +55,14 @@ final class ConfigurationReloader: Sendable {
 
     init(
         context: Context, lifecycle: DaemonPhase, reloading: Reloading?, factory: DestinationFactory,
-        firstWatch: NewFolders, secrets: SecretReader, loops: Loops, signals: WakeUps
+        firstWatch: NewFolders, cards: CardFolders, secrets: SecretReader, loops: Loops, signals: WakeUps
     ) {
         self.context = context
         self.lifecycle = lifecycle
         self.reloading = reloading
         self.factory = factory
         self.firstWatch = firstWatch
+        self.cards = cards
         self.secrets = secrets
         self.loops = loops
         self.signals = signals
@@ -92,33 +94,62 @@ final class ConfigurationReloader: Sendable {
     }
 
     private func reload(_ reloading: Reloading) async throws -> ReloadView {
-        let loaded: LoadedSettings
+        var loaded: LoadedSettings
         do { loaded = try await reloading.load() } catch let errors as ConfigErrors {
             return ReloadView(applied: false, errors: errors.problems.map(ProblemView.init))
         }
         let old = context.configuration.value
+        do { loaded.settings = try await cards.expand(loaded.settings) } catch { throw unreadable(error) }
         // Every step that can fail comes before the first change.
         let prepared = PreparedReload(
             loaded, replacing: old, at: context.clocks.wall(), make: { try factory.make($0) })
         guard let new = prepared.configuration else { return prepared.view }
-        do {
-            let first = try await firstWatch.find(in: new.settings)
-            try await context.store.sort(by: UploadSort(new.settings))
-            firstWatch.replace(first)
-        } catch {
-            throw Refusal(.unavailable, "cannot read the state, so nothing was reloaded: \(error)")
-        }
+        do { try await prepareFolders(of: new.settings) } catch { throw unreadable(error) }
+        secrets.renew()
         await apply(new, from: old)
         return prepared.view
     }
 
+    private func unreadable(_ error: any Error) -> Refusal {
+        Refusal(.unavailable, "cannot read the state, so nothing was reloaded: \(error)")
+    }
+
+    /// Watches the folders of the cards that are mounted now, whenever mounts change.
+    func followCards() async throws {
+        while !Task.isCancelled {
+            // First without a wait: a mount since the start may have been missed.
+            do { try await queue.run { try await self.applyCards() } } catch let error as StoreError {
+                // They are looked for again at the next mount, and when the state can be written again.
+                context.log.warning("cannot look for cards", ["reason": "\(error)"])
+            }
+            await signals.mounts.wait()
+        }
+    }
+
+    private func applyCards() async throws {
+        let old = context.configuration.value
+        if old.settings.patternFolders.isEmpty || lifecycle.isStopping { return }
+        var new = old
+        new.settings = try await cards.expand(old.settings)
+        if new.settings == old.settings { return }
+        try await prepareFolders(of: new.settings)
+        cards.logChange(from: old.settings, to: new.settings)
+        await apply(new, from: old)
+    }
+
+    private func prepareFolders(of settings: Settings) async throws {
+        let first = try await firstWatch.find(in: settings)
+        try await context.store.sort(by: UploadSort(settings))
+        firstWatch.replace(first)
+    }
+
     /// Nothing here can fail.
     private func apply(_ new: RuntimeConfiguration, from old: RuntimeConfiguration) async {
-        secrets.renew()
         // Before the watcher gets the change: a file that settles in a new folder must find its settings.
         await loops.scheduler.apply(new, changed: PreparedReload.changedDestinations(from: old, to: new))
-        if old.settings.folders.map(\.watch) != new.settings.folders.map(\.watch) {
-            loops.watcher.change(new.settings.folders.map(\.watch), skipExisting: firstWatch.skipping(new.settings))
+        let rules = new.settings.presentFolders.map(\.watch)
+        if old.settings.presentFolders.map(\.watch) != rules {
+            loops.watcher.change(rules, skipExisting: firstWatch.skipping(new.settings))
         }
         await loops.hooks.collect()
         await loops.stager.reconsiderSpace()

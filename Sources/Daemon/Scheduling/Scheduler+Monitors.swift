@@ -66,7 +66,7 @@ extension Scheduler {
     private func apply(_ networkState: NetworkState) async {
         facts.network.set(
             networkState.metering,
-            isForFolders: context.settings.folders.contains { !$0.policy.rules.networks.isEmpty })
+            isForFolders: context.settings.writtenFolders.contains { !$0.policy.rules.networks.isEmpty })
         if let nameServers = networkState.nameServers { sendingLimits.bandwidth.set(nameServers: nameServers) }
         if let addresses = networkState.addresses {
             let lost = facts.network.set(addresses: addresses)

@@ -111,18 +111,52 @@ package final class FileSystems: Sendable {
         return text
     }
 
+    /// The file systems that are mounted at some points. Those that may not answer are not accessed.
+    ///
+    /// - Parameter isMeant: Whether a mount point counts.
+    package static func cards(at isMeant: (FilePath) -> Bool) -> [MountedCard] {
+        // Without /proc nothing is known.
+        guard let table = try? Files.read("/proc/self/mountinfo", limit: 16 << 20) else { return [] }
+        // Of two mounts at one point the later one covers the earlier.
+        let covering = Dictionary(Mount.parse(table).map { ($0.point, $0) }, uniquingKeysWith: { $1 })
+        return covering.values.filter { isMeant($0.point) && $0.type != "autofs" }.map { mount in
+            let name = FileSystems().identity(of: mount)
+            return MountedCard(
+                point: mount.point, fileSystem: name, label: linkedLabel(to: mount.source) ?? mount.point.name)
+        }
+    }
+
+    private func identity(of mount: Mount) -> String {
+        // Only these are asked themselves; the disk of another may be slow.
+        if Self.keepingUUID.contains(mount.type), let name = identity(at: mount.point, device: mount.device)?.name {
+            return name
+        }
+        return Self.linkedUUID(to: mount.source) ?? mount.fallbackName
+    }
+
+    /// The label in the link that udev made for the device: bytes other than letters, digits and some signs are written
+    /// as `\xHH` (udev, `util_replace_chars`).
+    private static func linkedLabel(to source: FilePath) -> FilePath? {
+        linkedName(to: source, in: "/dev/disk/by-label").map { name in
+            name.text.flatMap { FilePath(display: $0) } ?? name
+        }
+    }
+
     /// The link that udev made for the device. On kernels before 6.9, and for file systems such as FAT, this is the
     /// only source.
     private static func linkedUUID(to source: FilePath) -> String? {
+        linkedName(to: source, in: "/dev/disk/by-uuid")?.text
+    }
+
+    private static func linkedName(to source: FilePath, in folder: FilePath) -> FilePath? {
         guard source.bytes.starts(with: Array("/dev/".utf8)) else { return nil }
-        let folder: FilePath = "/dev/disk/by-uuid"
         // Both are often missing (containers, early boot); then the fallback name is used.
         guard let device = try? FileStatus.following(source), let names = try? Files.names(in: folder) else {
             return nil
         }
         for name in names {
             guard let linked = try? FileStatus.following(folder.appending(name)) else { continue }
-            if linked.inode == device.inode && linked.device == device.device { return name.text }
+            if linked.inode == device.inode && linked.device == device.device { return name }
         }
         return nil
     }

@@ -13,14 +13,31 @@ extension Schema {
         -- The part of the name of a source on its way out that others cannot guess.
         ALTER TABLE asset ADD COLUMN release_token TEXT;
         """
+
+    static let cards = """
+        -- File systems that were mounted where the path of a folder is a pattern, each with the name of its own folder.
+        CREATE TABLE card (
+            pattern TEXT NOT NULL,         -- the folder with the pattern
+            file_system TEXT NOT NULL,     -- UUID or mount source
+            name TEXT NOT NULL UNIQUE,     -- never given to another one
+            point BLOB NOT NULL,           -- where it was mounted last
+            seen_at INTEGER NOT NULL,      -- when it was first mounted there, ms since 1970
+            PRIMARY KEY (pattern, file_system)
+        ) STRICT, WITHOUT ROWID;
+        """
 }
 
-/// Rows of `source`: identities of watched folders, and whether a folder was scanned to its end.
+/// Facts about watched folders: their identities, the cards that were mounted, and whether a folder was scanned to its
+/// end.
 package struct FolderTable<Access> {
     let tx: Transaction<Access>
 
     /// The remembered identities of the directories under configured paths.
     package func identities() throws -> [FilePath: FolderIdentity] { try tx.connection.folderIdentities() }
+
+    /// The file systems that folders with a pattern have met; those that were mounted last come first. They are never
+    /// deleted: a name that is given again would belong to other files.
+    package func cards() throws -> [Card] { try tx.connection.cards() }
 
     /// Whether this folder was never scanned to the end with this state.
     package func isFirstWatch(of folder: String) throws -> Bool {
@@ -38,6 +55,24 @@ extension FolderTable where Access == Writing {
                 .blob(path.bytes), .init(identity.fileSystem), .integer(Int64(bitPattern: identity.inode)),
                 .init(identity.born), .integer(Int64(identity.owner)),
             ])
+    }
+
+    /// Remembers a file system that is mounted now.
+    ///
+    /// - Parameter path: The path of its folder now: files of it that wait for it are read there.
+    package func remember(_ card: Card, folderAt path: FilePath) throws {
+        // A name that was taken from it, by a folder of the configuration, is the new one's from now on.
+        try tx.connection.run(
+            """
+            INSERT INTO card VALUES (?1, ?2, ?3, ?4, ?5)
+            ON CONFLICT (pattern, file_system) DO UPDATE SET name = ?3, point = ?4, seen_at = ?5
+            """,
+            [
+                .text(card.pattern), .text(card.fileSystem), .text(card.name), .blob(card.point.bytes),
+                .integer(tx.clocks.wall().milliseconds),
+            ])
+        try tx.connection.run(
+            "UPDATE asset SET root = ?2 WHERE folder = ?1 AND root <> ?2", [.text(card.name), .blob(path.bytes)])
     }
 
     /// Forgets the directory under a configured path: the next directory there is accepted.
@@ -60,6 +95,13 @@ extension Transaction {
 }
 
 extension Connection {
+    fileprivate func cards() throws -> [Card] {
+        try all("SELECT pattern, file_system, name, point FROM card ORDER BY seen_at DESC, name", []) {
+            Card(
+                pattern: $0.text(0), fileSystem: $0.text(1), name: $0.text(2), point: FilePath(bytes: $0.blob(3)))
+        }
+    }
+
     fileprivate func folderIdentities() throws -> [FilePath: FolderIdentity] {
         let rows = try all("SELECT path, file_system, inode, born, owner FROM folder_identity", []) { row in
             (
@@ -81,6 +123,14 @@ extension StateFiles {
         guard let connection = try? Connection(path: state.appending(database), asEvidence: true) else { return nil }
         defer { connection.close() }
         return try? connection.folderIdentities()
+    }
+
+    /// The cards in a database that a daemon may be using, or an old one; none where it cannot be read. Changes nothing.
+    package static func cards(in state: FilePath) -> [Card] {
+        // Damage is expected here, and so is a database without this table.
+        guard let connection = try? Connection(path: state.appending(database), asEvidence: true) else { return [] }
+        defer { connection.close() }
+        return (try? connection.cards()) ?? []
     }
 
     /// Whether a state folder does not know these names of sources being released: then another program made them. A

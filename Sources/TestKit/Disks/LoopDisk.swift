@@ -1,6 +1,7 @@
 package import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 
 /// A separate disk for a test whose power can be cut: a file system in a sparse image, mounted through a loop device.
 ///
@@ -47,7 +48,8 @@ package final class LoopDisk: Sendable {
 
     package let kind: Kind
     /// The root of the file system.
-    package let path: FilePath
+    package var path: FilePath { place.withLock { $0 } }
+    private let place: Mutex<FilePath>
     private let folder = TemporaryFolder()
     private var image: FilePath { folder.path.appending("image") }
 
@@ -59,7 +61,7 @@ package final class LoopDisk: Sendable {
     ///   - label: The name of the file system, as `lsblk -o NAME,LABEL` shows it.
     package init(_ kind: Kind, at place: FilePath? = nil, size: Int64 = 0, label: String? = nil) async throws {
         self.kind = kind
-        path = place ?? folder.path.appending("disk")
+        self.place = Mutex(place ?? folder.path.appending("disk"))
         try Files.makeFolders(path)
         try Descriptor.open(image, for: .creating).setSize(max(size, kind.smallest), named: image)
         try await run(kind.program(), kind.make + (label.map { ["-L", $0] } ?? []) + [image.display])
@@ -135,7 +137,13 @@ package final class LoopDisk: Sendable {
     }
 
     /// Mounts it again, through whichever loop device is free.
-    package func mount() async throws {
+    ///
+    /// - Parameter place: The mount point from now on; by default the one before.
+    package func mount(at place: FilePath? = nil) async throws {
+        if let place {
+            try Files.makeFolders(place)
+            self.place.withLock { $0 = place }
+        }
         try await run("mount", ["-t", kind.rawValue, "-o", kind.options, image.display, path.display])
     }
 

@@ -43,6 +43,13 @@ struct UnitPathsTests {
         ).filter { !$0.hasPrefix("#") }
     }
 
+    @Test("for a folder on any card, the directory above all mount points is opened")
+    func pattern() throws {
+        let card =
+            #"  - {name: c, path: "/media/*/*/DCIM", require: {mount: "/media/*/*"}, upload_to: [nas], after_upload: {source: delete}}"#
+        #expect(try lines(settings(card)) == ["[Service]", "ReadWritePaths=-/media"])
+    }
+
     @Test("a folder whose sources stay needs nothing, one whose sources are deleted is opened")
     func deleted() throws {
         #expect(try lines(settings(folder("/srv/cam", "keep"))) == ["[Service]"])

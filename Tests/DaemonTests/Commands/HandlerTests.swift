@@ -46,7 +46,8 @@ extension ComponentScene {
             factory: DestinationFactory(
                 kinds: [], transport: Transport(names: parts.addresses), secrets: parts.secrets, clocks: clocks,
                 log: .silent),
-            firstWatch: NewFolders(store: store), secrets: parts.secrets,
+            firstWatch: NewFolders(store: store), cards: CardFolders(store: context.store, log: context.log),
+            secrets: parts.secrets,
             loops: ConfigurationReloader.Loops(
                 watcher: watcher, scheduler: scheduler, stager: stager, releaser: releaser, hooks: hooks),
             signals: parts.signals)
