@@ -20,11 +20,22 @@ package enum ControlError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// The command that starts the service with this socket; `nil` for a socket that no unit has. Units of the system have
+    /// theirs in `/run/sluice` and `/run/sluice-NAME`, and the unit of a user in a folder `sluice` of that user.
+    private static func start(_ socket: FilePath) -> String? {
+        let folder = socket.parent
+        guard socket.name == "control.sock", let name = folder.name.text else { return nil }
+        guard folder.parent == "/run" else { return name == "sluice" ? "systemctl --user start sluice" : nil }
+        if name == "sluice" { return "systemctl start sluice" }
+        return name.hasPrefix("sluice-") ? "systemctl start sluice@\(name.dropFirst("sluice-".count))" : nil
+    }
+
     /// Advice for the person.
     package var remedy: String {
         switch self {
-        case .notRunning:
-            "Start it with `systemctl start sluice` or `sluice run`; if it uses another socket, say which with --socket or --config."
+        case .notRunning(let socket, _):
+            "Start it with \(Self.start(socket).map { "`\($0)`" } ?? "its service") or `sluice run`; if it uses another socket, say "
+                + "which with --socket or --config."
         case .ended(let last):
             last.map { "When it is back, `sluice events --since \($0)` continues from here." }
                 ?? "Ask again when it is back."

@@ -30,6 +30,21 @@ struct NotRunningTests {
         await transport.stop()
     }
 
+    @Test(
+        "the remedy starts the unit whose socket it is, or no unit",
+        arguments: [
+            ("/run/sluice/control.sock", "Start it with `systemctl start sluice` or "),
+            ("/run/sluice-door/control.sock", "Start it with `systemctl start sluice@door` or "),
+            ("/run/user/1000/sluice/control.sock", "Start it with `systemctl --user start sluice` or "),
+            ("/home/anna/.local/state/sluice/control.sock", "Start it with `systemctl --user start sluice` or "),
+            ("/run/other/control.sock", "Start it with its service or "),
+            ("/srv/box/own.sock", "Start it with its service or "),
+        ])
+    func remedy(socket: String, start: String) {
+        let error = ControlError.notRunning(socket: FilePath(socket), reason: "there is no such socket")
+        #expect(error.remedy.hasPrefix(start), "\(error.remedy)")
+    }
+
     @Test("a stopped server leaves no socket behind, and a new one may take its place")
     func restart() async throws {
         let line = try await ControlPair()

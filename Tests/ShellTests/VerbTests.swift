@@ -203,7 +203,7 @@ struct VerbTests {
             #expect(status == .notRunning)
             #expect(
                 screen.errors.hasPrefix("sluice: the daemon does not answer on \(socket): there is no such socket\n"))
-            #expect(screen.errors.contains("`systemctl start sluice` or `sluice run`"))
+            #expect(screen.errors.contains("Start it with its service or `sluice run`"))
         }
         let screen = Screen()
         #expect(await sluice(["reload"], at: socket, screen) == .notRunning)
