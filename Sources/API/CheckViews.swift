@@ -3,7 +3,7 @@ package import Core
 /// The result of one check.
 package struct CheckFinding: Codable, Sendable, Hashable {
     /// `config`, `folder`, `staging`, `state`, `control`, `metrics`, `busy`, `hook`, `network`, `destination`,
-    /// `rights`; with `doctor` also `kernel`, `mount`, `clock`, `power`, `secret`, `daemon`.
+    /// `rights`, `test`; with `doctor` also `kernel`, `mount`, `clock`, `power`, `secret`, `daemon`.
     package let about: String
     package let name: String
     package let verdict: CheckResult.Verdict

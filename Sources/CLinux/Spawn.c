@@ -40,11 +40,38 @@ static void drop_rights(void) {
     prctl(PR_CAPBSET_DROP, CAP_LEASE, 0, 0, 0);
 }
 
+// Gives up the rights of root for those of another user, for good. CAP_LEASE stays where it is to be kept and this process has it:
+// without it the service's unit does not start either. System calls only.
+static int change_user(const struct sluice_user *user) {
+    if (user->keeps_lease) prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0);
+    // The calls of the C library would make other threads change too, and there are none in a child.
+    if (syscall(SYS_setgroups, user->count, user->groups) != 0) return -1;
+    if (syscall(SYS_setresgid, user->group, user->group, user->group) != 0) return -1;
+    if (syscall(SYS_setresuid, user->user, user->user, user->user) != 0) return -1;
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {0};
+    if (user->keeps_lease) {
+        sets[0].effective = sets[0].permitted = sets[0].inheritable = 1u << CAP_LEASE;
+        if (syscall(SYS_capset, &head, sets) == 0) {
+            prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_LEASE, 0, 0);
+            return 0;
+        }
+        sets[0] = (struct __user_cap_data_struct){0};
+    }
+    return (int)syscall(SYS_capset, &head, sets);
+}
+
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
 static void become(
     const char *const *words, const char *const *environment, const char *folder, int input, int output, int errors,
-    int lent, int report, pid_t parent) {
-    // The thread that waits for the child started it, so this cannot come before its time.
+    int lent, const struct sluice_user *user, int report, pid_t parent) {
+    if (user != NULL && change_user(user) != 0) {
+        int code = errno;
+        (void)!write(report, &code, sizeof code);
+        _exit(127);
+    }
+    // After the change of the user, which would clear it. The thread that waits for the child started it, so this cannot come
+    // before its time.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent) _exit(127);
     setpgid(0, 0);
@@ -63,7 +90,7 @@ static void become(
     if (lent >= 0) fcntl(lent, F_SETFD, 0);
     // A system call and nothing more. Where it is refused the program has more than it was to have.
     if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
-    drop_rights();
+    if (user == NULL) drop_rights();
     execvpe(words[0], (char *const *)words, (char *const *)environment);
     int code = errno;
     (void)!write(report, &code, sizeof code);
@@ -72,12 +99,12 @@ static void become(
 
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors, int lent) {
+    int errors, int lent, const struct sluice_user *user) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return -1;
     pid_t parent = getpid();
     pid_t child = fork();
-    if (child == 0) become(words, environment, folder, input, output, errors, lent, report[1], parent);
+    if (child == 0) become(words, environment, folder, input, output, errors, lent, user, report[1], parent);
     int code = child < 0 ? errno : 0;
     close(report[1]);
     if (child > 0) {

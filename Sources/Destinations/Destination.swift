@@ -47,9 +47,16 @@ package protocol Destination: Sendable {
     ///
     /// - Returns: `false` when the remote offers no removal, or none for a finished object (``Checkpoint/isFinished``).
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool
-    /// Asks, without side effects, whether ``discard(_:context:)`` would remove a finished object, for a file that is sent
-    /// only to try the destination.
-    func removesFinished(context: RequestContext) async -> Bool
+    /// Why a file that is sent only to try the destination could not be removed again: a text after "no test file was
+    /// sent:"; `nil` where it probably can. Asked before the file is sent, and changes nothing there.
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String?
+    /// Removes the object of an order that was only a test, complete or not. "Not there" is success. No asset depends on it,
+    /// which ``discard(_:context:)`` cannot know.
+    ///
+    /// - Parameter checkpoint: The last one of the upload.
+    /// - Returns: `false` when the remote did not remove it.
+    func remove(test order: UploadOrder, _ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError)
+        -> Bool
     /// Asks, without side effects, whether the remote already holds exactly this content under the order's name.
     ///
     /// For `sluice rebuild`, when the record of sent files was lost.
@@ -82,7 +89,12 @@ extension Destination {
     ) async throws -> [String: RemoteObject] { [:] }
     package func lasting(of checkpoint: Checkpoint) -> Checkpoint { Checkpoint() }
     package var reportsSpace: Bool { false }
-    package func removesFinished(context: RequestContext) async -> Bool { false }
+    package func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        "this type of destination cannot remove a finished file"
+    }
+    package func remove(
+        test order: UploadOrder, _ checkpoint: Checkpoint, context: RequestContext
+    ) async throws(UploadError) -> Bool { try await discard(checkpoint, context: context) }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
     package func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? { nil }

@@ -30,7 +30,9 @@ struct CompletionTests {
             verb.options.compactMap { option in option.hint.fixed([]).map { (verb.name, option.name, $0) } }
         }
         #expect(
-            Set(fixed.map(\.1)) == ["list", "state", "by", "unknown", "metered", "log-level", "log-format"],
+            Set(fixed.map(\.1)) == [
+                "list", "state", "by", "unknown", "metered", "log-level", "log-format", "test-file",
+            ],
             "a new option needs a test line in its shell")
         for (_, _, words) in fixed {
             #expect(!words.isEmpty && words.allSatisfy { !$0.isEmpty && !$0.contains { " '\"$".contains($0) } })
@@ -95,6 +97,7 @@ private let typed: [(keys: String, words: [String])] = [
     ("list --list=fai\t", ["list", "--list=failed"]),
     ("usage --by net\t--mon\t2", ["usage", "--by", "network", "--months", "2"]),
     ("rebuild --unknown assume\t", ["rebuild", "--unknown", "assume-sent"]),
+    ("check --test-file rem\t", ["check", "--test-file", "removable"]),
     ("list --state fin\t", ["list", "--state", "finishing"]),
     ("run --log-level de\t--log-format j\t", ["run", "--log-level", "debug", "--log-format", "json"]),
     ("check --config na\t", ["check", "--config", "nas 1.yaml"]), ("add clip\t", ["add", "clip_12:30.mp4"]),

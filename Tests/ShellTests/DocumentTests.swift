@@ -103,7 +103,7 @@ struct DocumentTests {
             for line in block.split(separator: "\n") {
                 // A unit of systemd names the whole path.
                 let line = line.hasPrefix("ExecStart=/usr/bin/") ? line.dropFirst("ExecStart=/usr/bin/".count) : line
-                let words = Self.words(line.prefix { $0 != "#" && $0 != "|" && $0 != ">" })
+                let words = shellWords(line.prefix { $0 != "#" && $0 != "|" && $0 != ">" })
                 guard let start = words.lastIndex(of: "sluice"), words[..<start].allSatisfy(Self.isPrefix) else {
                     continue
                 }
@@ -111,13 +111,6 @@ struct DocumentTests {
                 let verb = try #require(Shell.verbs.first { $0.name == name }, "\(page): \(line)")
                 _ = try Arguments(words.dropFirst(start + 2).map { FilePath($0) }, of: verb)
             }
-        }
-    }
-
-    /// The words of a line, as a shell splits them.
-    private static func words(_ line: Substring) -> [String] {
-        line.split(separator: "'", omittingEmptySubsequences: false).enumerated().flatMap { number, piece in
-            number % 2 == 1 ? [String(piece)] : piece.split(separator: " ").map(String.init)
         }
     }
 
@@ -172,5 +165,12 @@ struct DocumentTests {
     private static func anchor(_ heading: Substring) -> String {
         let title = heading.drop { $0 == "#" }.dropFirst().lowercased()
         return String(title.compactMap { $0 == " " ? "-" : $0.isLetter || $0.isNumber || "-_".contains($0) ? $0 : nil })
+    }
+}
+
+/// The words of a line, as a shell splits them.
+func shellWords(_ line: Substring) -> [String] {
+    line.split(separator: "'", omittingEmptySubsequences: false).enumerated().flatMap { number, piece in
+        number % 2 == 1 ? [String(piece)] : piece.split(separator: " ").map(String.init)
     }
 }

@@ -16,10 +16,10 @@ struct HelpTests {
         for option in verb.options { #expect(screen.output.contains("--\(option.name)")) }
         // An example that the parser refuses is wrong.
         for example in verb.examples {
-            let words = example.command.split(separator: " ").prefix { $0 != ">" && $0 != "|" }.drop { $0 != "sluice" }
+            let words = shellWords(example.command[...]).prefix { $0 != ">" && $0 != "|" }.drop { $0 != "sluice" }
                 .dropFirst()
-            guard words.first.map(String.init) == name else { continue }
-            _ = try Arguments(words.dropFirst().map { FilePath(String($0)) }, of: verb)
+            guard words.first == name else { continue }
+            _ = try Arguments(words.dropFirst().map { FilePath($0) }, of: verb)
         }
     }
 

@@ -21,9 +21,9 @@ _sluice_takes() {
     case "$1 $2" in
         " --config" | " --socket") return 0 ;;
         "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
-        "init --folder" | "init --to" | "init --token-file" | "init --after" | "init --metered" | "init --hours" | "init --from" | "init --config") return 0 ;;
+        "init --folder" | "init --to" | "init --token-file" | "init --after" | "init --metered" | "init --hours" | "init --test-file" | "init --from" | "init --config") return 0 ;;
         "demo --config") return 0 ;;
-        "check --folder" | "check --destination" | "check --config" | "check --socket") return 0 ;;
+        "check --folder" | "check --destination" | "check --test-file" | "check --config" | "check --socket") return 0 ;;
         "config --config") return 0 ;;
         "edit --config" | "edit --socket") return 0 ;;
         "doctor --config") return 0 ;;
@@ -70,6 +70,8 @@ _sluice_value() {
             _sluice_words text json ;;
         *" --metered")
             _sluice_words pause allow ;;
+        *" --test-file")
+            _sluice_words removable any none ;;
         "check --folder" | "list --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
             _sluice_ask folders ;;
         *" --destination" | "add --to")
@@ -93,9 +95,9 @@ _sluice_options() {
     case $verb in
         '') _sluice_words --config --socket --help --version ;;
         run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
-        init) _sluice_words --folder --to --token-file --after --metered --hours --start --offline --from --config --help ;;
+        init) _sluice_words --folder --to --token-file --after --metered --hours --start --test-file --offline --from --config --help ;;
         demo) _sluice_words --keep --config --help ;;
-        check) _sluice_words --running --folder --destination --json --config --socket --help ;;
+        check) _sluice_words --running --folder --destination --test-file --json --config --socket --help ;;
         destinations) _sluice_words --json --help ;;
         config) _sluice_words --json --config --help ;;
         edit) _sluice_words --config --socket --help ;;

@@ -86,12 +86,13 @@ complete -c sluice -n '__sluice_at run' -l json -d 'with --once: print what is l
 complete -c sluice -n '__sluice_at run' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at init' -l folder -d 'the folder to watch' -r -F
-complete -c sluice -n '__sluice_at init' -l to -d 'the address of a tus server, or a folder' -x
-complete -c sluice -n '__sluice_at init' -l token-file -d 'a file with the token of the server' -r -F
+complete -c sluice -n '__sluice_at init' -l to -d 'a folder, the address of a tus server, or a type of destination with settings' -x
+complete -c sluice -n '__sluice_at init' -l token-file -d 'a file with the token or the key of the destination' -r -F
 complete -c sluice -n '__sluice_at init' -l after -d 'keep (default), delete or move=TEMPLATE: what happens to an uploaded source' -x
 complete -c sluice -n '__sluice_at init' -l metered -d 'whether to use metered networks' -x -a 'pause allow'
 complete -c sluice -n '__sluice_at init' -l hours -d 'send only at these times: 22:00-06:00' -x
 complete -c sluice -n '__sluice_at init' -l start -d 'start the service now, and at each boot'
+complete -c sluice -n '__sluice_at init' -l test-file -d 'removable, any or none: the test file: where it can be removed (default), to any destination, or not at all' -x -a 'removable any none'
 complete -c sluice -n '__sluice_at init' -l offline -d 'do not contact the destination'
 complete -c sluice -n '__sluice_at init' -l from -d 'read the answers from a YAML file' -r -F
 complete -c sluice -n '__sluice_at init' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
@@ -102,8 +103,9 @@ complete -c sluice -n '__sluice_at demo' -l config -d 'ignored: this verb reads 
 complete -c sluice -n '__sluice_at demo' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at check' -l running -d 'let the running daemon check its loaded configuration'
-complete -c sluice -n '__sluice_at check' -l folder -d 'with --running: only this folder' -x -a '(__sluice_ask folders)'
-complete -c sluice -n '__sluice_at check' -l destination -d 'with --running: only this destination' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at check' -l folder -d 'only this folder' -x -a '(__sluice_ask folders)'
+complete -c sluice -n '__sluice_at check' -l destination -d 'only this destination' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at check' -l test-file -d 'removable, any or none: send one file to each destination, and remove it there; nothing is sent by default' -x -a 'removable any none'
 complete -c sluice -n '__sluice_at check' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l socket -d 'with --running: the daemon\'s socket (default: `control.socket` of the configuration)' -r -F

@@ -165,11 +165,22 @@ int sluice_is_zero(const void *bytes, size_t count);
 int sluice_io_priority(void);
 int sluice_set_io_priority(int priority);
 
+/// A user with whose rights a program is started, and no others.
+struct sluice_user {
+    uint32_t user, group;
+    /// Supplementary groups.
+    const uint32_t *groups;
+    size_t count;
+    /// Keeps CAP_LEASE where this process has it.
+    int keeps_lease;
+};
+
 /// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
-/// Its standard input is `input`; it has `lent` under the same number, unless that is -1. `words` and `environment` end with NULL. -1 with errno when it cannot be started.
+/// Its standard input is `input`; it has `lent` under the same number, unless that is -1. `words` and `environment` end with NULL.
+/// With a `user`, it runs as that user. -1 with errno when it cannot be started.
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors, int lent);
+    int errors, int lent, const struct sluice_user *user);
 /// Starts the program at the path `words[0]` with the standard descriptors and the environment of this process, in its process
 /// group, with no signal blocked or ignored. `words` ends with NULL. -1 with errno when it cannot be started.
 int sluice_spawn_on_terminal(const char *const *words);

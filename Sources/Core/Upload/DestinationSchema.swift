@@ -9,6 +9,8 @@ package struct DestinationSchema: Sendable {
     package let keys: [SettingKey]
     /// Values of `preset`, with the purpose of each.
     package let presets: [(name: String, summary: String)]
+    /// The service refuses other files, or makes nothing of them.
+    package let takesOnlyVideos: Bool
     /// Finds problems with values that each have the right kind, by full names of keys.
     package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
     /// Warnings of `check` where a folder deletes or moves its sources once a destination with these values confirms
@@ -17,6 +19,7 @@ package struct DestinationSchema: Sendable {
 
     package init(
         name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = [],
+        takesOnlyVideos: Bool = false,
         releaseDoubts: @escaping @Sendable ([String: SettingValue]) -> [String] = { _ in [] },
         objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
     ) {
@@ -24,6 +27,7 @@ package struct DestinationSchema: Sendable {
         self.summary = summary
         self.keys = keys
         self.presets = presets
+        self.takesOnlyVideos = takesOnlyVideos
         self.releaseDoubts = releaseDoubts
         self.objections = objections
     }

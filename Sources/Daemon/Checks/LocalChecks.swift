@@ -368,11 +368,13 @@ enum LocalChecks {
     private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {
         if error.isReadOnly { return "mount it writable; under systemd, `sluice systemd-paths` opens it" }
         if error.isDenied {
-            let group = UserDatabase.groupToJoin(for: path, writes: right == "write").map {
-                ", for example through the group `\($0)`, which has it (`SupplementaryGroups=\($0)` in the unit)"
+            guard let missing = MissingRight(right == "write" ? .write : .read, at: path) else {
+                return "give the daemon's user the right to \(right) there" + hiding(path)
             }
-            return "give the daemon's user the right to \(right) there\(group ?? ""), or run this check as that user"
-                + hiding(path)
+            // A person's own rights say nothing about a daemon of another user.
+            let doubt =
+                ServiceGroups.isServiceUser ? "" : "; if the daemon has another user, run this check as that one"
+            return "\(missing.text): \(missing.remedy)\(doubt)" + hiding(path)
         }
         if error.isMissing { return "create it, or mount the file system that belongs there" }
         return "check the disk"

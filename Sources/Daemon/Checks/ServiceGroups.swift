@@ -6,6 +6,12 @@ internal import Linux
 enum ServiceGroups {
     static let unit = "sluice.service"
 
+    /// Whether this process has the service's user.
+    static var isServiceUser: Bool {
+        let user = UserDatabase.user
+        return ServiceUnit(unit)?.user.map { $0 == UserDatabase.shown(user) || $0 == "\(user)" } ?? false
+    }
+
     /// - Returns: `nil` where nothing is missing, or where the caller is another user than the service's.
     static func finding(
         _ service: ServiceUnit?, user: UInt32 = UserDatabase.user, groups: Set<UInt32> = UserDatabase.groups

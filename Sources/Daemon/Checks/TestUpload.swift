@@ -1,4 +1,4 @@
-internal import API
+package import API
 package import Config
 internal import Core
 internal import Destinations
@@ -6,10 +6,28 @@ internal import Linux
 internal import Synchronization
 internal import Transport
 
-/// Sends one small file to a destination, and removes it there: for `sluice init`, which shows a person that files
-/// arrive before the first one counts.
-package enum TestUpload {
-    package enum Outcome: Hashable, Sendable {
+/// Sends one small file to a destination, and removes it there: for `sluice init` and `sluice check --test-file`, which
+/// show a person that files arrive before the first one counts.
+package struct TestUpload: Sendable {
+    /// Its content and digest. A service for videos takes nothing but a video.
+    package struct File: Sendable {
+        let ending: String
+        let mediaType: String
+        let content: [UInt8]
+        let sha256: [UInt8]
+
+        package init(ending: String, mediaType: String, content: [UInt8], sha256: [UInt8]) {
+            (self.ending, self.mediaType, self.content, self.sha256) = (ending, mediaType, content, sha256)
+        }
+    }
+
+    let file: File
+    /// Whether it is sent also where it cannot be removed again.
+    let mayStay: Bool
+
+    package init(_ file: File, mayStay: Bool) { (self.file, self.mayStay) = (file, mayStay) }
+
+    private enum Outcome: Hashable, Sendable {
         case removed
         /// The destination has the file, and did not remove it.
         case left(name: String)
@@ -19,7 +37,23 @@ package enum TestUpload {
     }
 
     /// Obeys `policy`: where it forbids the transfer now, nothing is sent.
-    package static func run(_ settings: Settings, to destination: String) async -> Outcome {
+    package func finding(_ settings: Settings, to destination: String) async -> CheckFinding {
+        let result =
+            switch await run(settings, to: destination) {
+            case .removed: CheckResult(.ok, "a test file arrived, and was removed again")
+            case .left(let name):
+                CheckResult(
+                    .warning,
+                    "a test file arrived, and the destination did not remove it: remove \(printable(name)) there")
+            case .notSent(let reason): CheckResult(.ok, "no test file was sent: \(reason)")
+            case .failed(let reason): CheckResult(.failed, "the test file did not arrive: \(reason)")
+            }
+        return CheckFinding(about: Self.about, name: destination, result)
+    }
+
+    package static let about = "test"
+
+    private func run(_ settings: Settings, to destination: String) async -> Outcome {
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
         let outcome: Outcome
@@ -38,21 +72,20 @@ package enum TestUpload {
         return outcome
     }
 
-    private static func send(to destination: any Destination, context: RequestContext) async -> Outcome {
-        guard await destination.removesFinished(context: context) else {
-            return .notSent("the destination cannot remove a finished file")
-        }
-        let name = "sluice-test-\(hexadecimal(Random.bytes(4))).txt"
+    private func send(to destination: any Destination, context: RequestContext) async -> Outcome {
+        let name = "sluice-test-\(hexadecimal(Random.bytes(4))).\(file.ending)"
         do {
-            let place = try file()
+            let place = try write()
             // The name in the folder is gone when this ends, however it ends.
             defer { try? Files.removeIfPresent(place) }
             let order = UploadOrder(
                 id: hexadecimal(Random.bytes(16)), generation: 1,
-                file: StagedFile(
-                    path: place, size: Int64(content.count), sha256: bytes(hexadecimal: sha256) ?? []),
-                name: FilePath(name), mediaType: "text/plain", modified: SystemClocks().wall().milliseconds * 1_000_000,
-                metadata: [:], checkpoint: nil)
+                file: StagedFile(path: place, size: Int64(file.content.count), sha256: file.sha256),
+                name: FilePath(name), mediaType: file.mediaType,
+                modified: SystemClocks().wall().milliseconds * 1_000_000, metadata: [:], checkpoint: nil)
+            if !mayStay, let obstacle = await destination.obstacleToRemoving(test: order, context: context) {
+                return .notSent("\(obstacle); `--test-file any` sends it nevertheless")
+            }
             let reporter = TestReporter()
             do {
                 _ = try await destination.upload(order, reporter: reporter, context: context)
@@ -60,29 +93,26 @@ package enum TestUpload {
                 var rest = reporter.checkpoint
                 rest.isFinished = false
                 // The failure is what the person has to know; an unfinished upload expires at the server.
-                _ = try? await destination.discard(rest, context: context)
-                return .failed(text(of: error))
+                _ = try? await destination.remove(test: order, rest, context: context)
+                return .failed(Self.text(of: error))
             }
             var finished = reporter.checkpoint
             finished.isFinished = true
             do {
-                return try await destination.discard(finished, context: context) ? .removed : .left(name: name)
+                let isGone = try await destination.remove(test: order, finished, context: context)
+                return isGone ? .removed : .left(name: name)
             } catch { return .left(name: name) }
-        } catch { return .failed(text(of: error)) }
+        } catch { return .failed(Self.text(of: error)) }
     }
-
-    private static let content = Array("Sluice sent this file to try the destination, and removes it.\n".utf8)
-    /// Of the content.
-    private static let sha256 = "e3d4cdf17c6ae5bb030a4dc6d6425f336e9963a018a587ed6b716e6e8bf5f20f"
 
     private static func text(of error: any Error) -> String {
         (error as? UploadError)?.checkDescription() ?? redacted(printable("\(error)"))
     }
 
-    private static func file() throws(SystemError) -> FilePath {
+    private func write() throws(SystemError) -> FilePath {
         let path = FilePath("/tmp").appending(FilePath("sluice-test-\(hexadecimal(Random.bytes(8)))"))
         let descriptor = try Descriptor.open(path, for: .creating)
-        try descriptor.write(content, named: path)
+        try descriptor.write(file.content, named: path)
         try descriptor.close(named: path)
         return path
     }

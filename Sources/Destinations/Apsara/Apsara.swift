@@ -271,6 +271,10 @@ struct Apsara: Destination {
                 + [ApsaraCheckpoint.fields.file.name])
     }
 
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        "Sluice removes no finished medium at ApsaraVideo VOD"
+    }
+
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let checkpoint = PartsCheckpoint(checkpoint)
         if checkpoint.stored.isFinished || Self.transferred(checkpoint) != nil { return false }

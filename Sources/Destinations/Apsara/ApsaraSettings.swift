@@ -118,7 +118,7 @@ extension Apsara {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: kindName, summary: "ApsaraVideo VOD at Alibaba Cloud", keys: ApsaraSettings.keys.map(\.setting),
-            releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
+            takesOnlyVideos: true, releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
     ) { values, tools in try Apsara(values, tools) }
 
     private static let kindName = "apsara-vod"

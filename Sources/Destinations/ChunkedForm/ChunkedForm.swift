@@ -49,6 +49,10 @@ struct ChunkedForm: Destination {
         }
     }
 
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        server.settings.abort == nil ? "this form has no request to remove a file" : nil
+    }
+
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         .unknown("a chunked form has no request to look up a file")
     }

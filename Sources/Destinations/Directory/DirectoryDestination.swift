@@ -35,6 +35,25 @@ struct DirectoryDestination: Destination {
         try await withUploadErrors { try await engine.discard(WholeCheckpoint(checkpoint)) }
     }
 
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? { nil }
+
+    func remove(
+        test order: UploadOrder, _ checkpoint: Checkpoint, context: RequestContext
+    ) async throws(UploadError) -> Bool {
+        try await withUploadErrors {
+            let isGone = try await engine.discard(WholeCheckpoint(checkpoint))
+            guard let place = try await target.openFolder(order.name, isMaking: false) else { return true }
+            let name = order.name.name
+            switch try await place.status(at: name, for: order.file) {
+            case .free: return isGone || checkpoint.isFinished
+            case .same:
+                try await place.remove(name)
+                return true
+            case .other: return false
+            }
+        }
+    }
+
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         try await withUploadErrors { try await engine.find(order) }
     }
@@ -66,6 +85,16 @@ struct DirectoryDestination: Destination {
 
     func check(context: RequestContext) async -> CheckResult {
         do { return try await target.run("") { _ in try examine() } } catch let error as UploadError {
+            let path = target.path
+            switch error.failure.code {
+            case .targetDenied:
+                guard let missing = MissingRight(.write, at: path) else { break }
+                return CheckResult(.failed, "\(missing.text): \(missing.remedy)")
+            case .targetMissing where (try? FileStatus.ifPresent(at: path)) == .some(nil):
+                // A path that cannot be examined has the other message.
+                return CheckResult(.failed, "\(error.failure.message): \(MissingRight.commandToMake(path))")
+            default: break
+            }
             return CheckResult(.failed, error.failure.message)
         } catch { return CheckResult(.failed, "the check was stopped") }
     }

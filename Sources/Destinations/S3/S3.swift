@@ -92,6 +92,30 @@ struct S3: ObjectListing, UnfinishedListing {
         }
     }
 
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        let api = api(context)
+        if api.isPresigned { return "a signer gives no addresses for removals" }
+        do {
+            // No object has this name, and the same key that may remove nothing gets a refusal.
+            return try await api.remove(order.name) ? nil : "the key may not delete objects (\(api.deleteRight))"
+        } catch {
+            // The upload meets the same error, and reports it.
+            return nil
+        }
+    }
+
+    func remove(
+        test order: UploadOrder, _ checkpoint: Checkpoint, context: RequestContext
+    ) async throws(UploadError) -> Bool {
+        try await withUploadErrors {
+            let parts = PartsCheckpoint(checkpoint)
+            if parts.s3.upload != nil, !checkpoint.isFinished {
+                _ = try await engine(context, isSingle: false).discard(parts)
+            }
+            return try await api(context).remove(parts.s3.key ?? order.name)
+        }
+    }
+
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         try await withUploadErrors {
             let dialect = S3Dialect(

@@ -235,6 +235,26 @@ extension S3API {
         throw refusal(response, request.what)
     }
 
+    /// Removes an object, or nothing where none has the key. In a bucket with versions the object stays as an old version.
+    ///
+    /// - Returns: `false` where the key of the account may not.
+    func remove(_ key: FilePath) async throws -> Bool {
+        let request = S3Request(method: "DELETE", key: key, what: "the removal of an object")
+        let response: Response
+        do { response = try await send(request) } catch let error as AuthorizedClient.NoAnswerError {
+            throw error.error
+        }
+        if (200..<300).contains(response.status), response.isWebPageForXML {
+            throw client.answeredByPage(request.what, response)
+        }
+        if (200..<300).contains(response.status) || response.status == 404 { return true }
+        let error = refusal(response, request.what)
+        if S3API.isAccessDenied(error) { return false }
+        throw error
+    }
+
+    var deleteRight: String { settings.preset.wire.signing == .s3 ? "s3:DeleteObject" : "oss:DeleteObject" }
+
     /// Objects in the order of their names.
     func objects(after mark: String?) async throws -> RemotePage {
         var request = S3Request(method: "GET", what: "the list of objects")

@@ -62,11 +62,12 @@ struct Tus: Destination {
         }
     }
 
-    func removesFinished(context: RequestContext) async -> Bool {
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
         let dialect = TusDialect(server: server, context: context)
         // A server that cannot be asked removes nothing; the check reports why.
         let answer = try? await dialect.options(dialect.endpoint)
-        return answer?.announced.extensions.contains("termination") ?? false
+        if answer?.announced.extensions.contains("termination") ?? false { return nil }
+        return "the server cannot remove a finished file"
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {

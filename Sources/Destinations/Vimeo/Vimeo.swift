@@ -80,6 +80,16 @@ struct Vimeo: ObjectListing {
         }
     }
 
+    func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        do {
+            let scopes = try await VimeoDialect(account: account, context: context).scopes()
+            return scopes?.contains("delete") ?? true ? nil : "the token lacks the scope `delete`"
+        } catch {
+            // The upload meets the same error, and reports it.
+            return nil
+        }
+    }
+
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         .unknown("Vimeo gives no digest of its videos, and two videos may have one name: `sluice remote` lists them")
     }

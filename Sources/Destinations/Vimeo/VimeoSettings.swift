@@ -126,7 +126,7 @@ extension Vimeo {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: "vimeo", summary: "an account at Vimeo, or at a server that speaks its API",
-            keys: VimeoSettings.keys.map(\.setting), releaseDoubts: { releaseDoubts($0) },
+            keys: VimeoSettings.keys.map(\.setting), takesOnlyVideos: true, releaseDoubts: { releaseDoubts($0) },
             objections: { objections($0) })
     ) { values, tools in try Vimeo(values, tools) }
 

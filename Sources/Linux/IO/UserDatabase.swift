@@ -36,6 +36,30 @@ package enum UserDatabase {
         return groups.prefix(Int(count)).contains(group)
     }
 
+    /// The number of a user by name, or written out, and its first group; `nil` where there is none. May wait for a
+    /// directory service.
+    package static func user(named name: String) -> (name: String, user: UInt32, group: UInt32)? {
+        var buffer = [CChar](repeating: 0, count: 16 << 10)
+        var entry = passwd()
+        var found: UnsafeMutablePointer<passwd>?
+        let failed =
+            if let number = UInt32(name) {
+                getpwuid_r(number, &entry, &buffer, buffer.count, &found)
+            } else {
+                getpwnam_r(name, &entry, &buffer, buffer.count, &found)
+            }
+        guard failed == 0, found != nil, let name = entry.pw_name else { return nil }
+        return (String(cString: name), entry.pw_uid, entry.pw_gid)
+    }
+
+    /// The groups of a user according to the accounts, `group` among them. May wait for a directory service.
+    package static func groups(of user: String, with group: UInt32) -> [UInt32] {
+        var count: CInt = 1024
+        var groups = [gid_t](repeating: 0, count: Int(count))
+        guard getgrouplist(user, group, &groups, &count) >= 0 else { return [group] }
+        return Array(groups.prefix(Int(count)))
+    }
+
     /// The name of a group for people, or the number if there is no name. May wait for a directory service.
     package static func shown(group: UInt32) -> String {
         var buffer = [CChar](repeating: 0, count: 64 << 10)

@@ -32,11 +32,15 @@ package struct Program: Sendable {
 
     /// An open file that it has under the same number while it runs. The caller keeps it open.
     package var passedDescriptor: CInt?
+    /// The user with whose rights alone it runs; `nil` for this process's own. Only root can change the user.
+    package var user: ServiceUser?
 
     package init(
-        words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [], passedDescriptor: CInt? = nil
+        words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [],
+        passedDescriptor: CInt? = nil, user: ServiceUser? = nil
     ) {
         self.passedDescriptor = passedDescriptor
+        self.user = user
         self.input = input
         self.words = words
         self.environment = environment
@@ -164,15 +168,27 @@ package struct Program: Sendable {
                         folder.withCString { folder in
                             lists.0.withUnsafeBufferPointer { words in
                                 lists.1.withUnsafeBufferPointer { variables in
-                                    sluice_spawn(
-                                        words.baseAddress, variables.baseAddress, folder, input, output, errors,
-                                        passedDescriptor ?? -1)
+                                    Self.withUser(user) { user in
+                                        sluice_spawn(
+                                            words.baseAddress, variables.baseAddress, folder, input, output, errors,
+                                            passedDescriptor ?? -1, user)
+                                    }
                                 }
                             }
                         }
                     }
                 }
             }
+        }
+    }
+
+    private static func withUser<R>(_ user: ServiceUser?, _ body: (UnsafePointer<sluice_user>?) -> R) -> R {
+        guard let user else { return body(nil) }
+        return user.groups.withUnsafeBufferPointer { groups in
+            var given = sluice_user(
+                user: user.user, group: user.group, groups: groups.baseAddress, count: groups.count,
+                keeps_lease: user.keepsLease ? 1 : 0)
+            return body(&given)
         }
     }
 

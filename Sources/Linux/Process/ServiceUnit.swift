@@ -15,17 +15,22 @@ package struct ServiceUnit: Hashable, Sendable {
         "/lib/systemd/system",
     ]
 
+    /// - Parameter name: For an instance, as in `sluice@door.service`, its template is read as well.
     /// - Returns: `nil` where there is no such unit, or it may not be read.
     package init?(_ name: String, in places: [FilePath] = places) {
         func read(_ path: FilePath) -> String? {
             // A missing or unreadable file is ignored.
             (try? Files.read(path, limit: 1 << 20)).map { String(decoding: $0, as: UTF8.self) }
         }
-        guard let unit = places.lazy.compactMap({ read($0.appending(FilePath(name))) }).first else { return nil }
+        let stem = name.prefix { $0 != "@" }
+        let isInstance = name.contains("@") && !name.hasPrefix("\(stem)@.")
+        let template = "\(stem)@" + (name.lastIndex(of: ".").map { name[$0...] } ?? "")
+        let names = [name] + (isInstance ? [template] : [])
+        let files = names.flatMap { name in places.map { $0.appending(FilePath(name)) } }
+        guard let unit = files.lazy.compactMap({ read($0) }).first else { return nil }
         parse(unit)
         var dropIns: [FilePath: FilePath] = [:]
-        for place in places {
-            let folder = place.appending(FilePath(name + ".d"))
+        for folder in names.flatMap({ name in places.map { $0.appending(FilePath(name + ".d")) } }) {
             for file in (try? Files.names(in: folder)) ?? [] where file.display.hasSuffix(".conf") {
                 // A file with the same name in a place of higher rank replaces it.
                 if dropIns[file] == nil { dropIns[file] = folder.appending(file) }

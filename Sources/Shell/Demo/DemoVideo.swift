@@ -8,12 +8,12 @@ enum DemoVideo {
 
     private static let frameSize = width * height * 3
 
-    /// The whole file.
-    static func content() -> [UInt8] {
+    /// The whole file: 25 frames a second; a part of the frames makes a shorter one.
+    static func content(frames: Int = frames) -> [UInt8] {
         let type = box("ftyp", Array("qt  ".utf8) + word(0) + Array("qt  ".utf8))
         // The table of samples contains their place in the file, so the size of what comes before them is needed first.
-        let headSize = type.count + movie(samplesAt: 0).count + 8
-        var file = type + movie(samplesAt: headSize)
+        let headSize = type.count + movie(frames, samplesAt: 0).count + 8
+        var file = type + movie(frames, samplesAt: headSize)
         file.reserveCapacity(headSize + frames * frameSize)
         file += word(8 + frames * frameSize) + Array("mdat".utf8)
         // One line of pixels that is longer than the picture. Each line of a frame is a part of it, so the stripes move.
@@ -31,7 +31,7 @@ enum DemoVideo {
     }
 
     /// The box `moov`: one track with one chunk of samples (QuickTime File Format Specification).
-    private static func movie(samplesAt offset: Int) -> [UInt8] {
+    private static func movie(_ frames: Int, samplesAt offset: Int) -> [UInt8] {
         let matrix = [0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x4000_0000].flatMap(word)
         let times = word(0) + word(0)
         let length = word(frames)

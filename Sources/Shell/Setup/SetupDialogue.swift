@@ -1,11 +1,13 @@
 internal import Config
 internal import Core
+internal import Destinations
 internal import Linux
 
 /// The questions of `sluice init` at a terminal: at most six.
 struct SetupDialogue {
     let console: Console
     let detection: SetupDetection
+    let asksToStart: Bool
 
     /// Asks for what is missing.
     ///
@@ -24,24 +26,27 @@ struct SetupDialogue {
         }
         if answers[.to] == nil {
             try await ask(
-                "Where do they go? The address of a tus server (https://nas.example/files/) or a folder:", .to, &answers
-            )
+                "Where do they go? A folder, the address of a tus server (https://nas.example/files/), or a type with its "
+                    + "settings (s3 bucket=videos region=eu-central-1; also \(Self.types)):", .to, &answers)
         }
         var token: String?
-        if answers[.to]?.hasPrefix("/") == false, answers[.tokenFile] == nil { token = try await readToken() }
+        if answers[.tokenFile] == nil, let secret = answers.target?.secret { token = try await read(secret) }
         if answers[.after] == nil {
             try await ask(
                 "What happens to a video that was uploaded and verified? keep, delete or move=/srv/done/{name} [keep]:",
                 .after, &answers, otherwise: "keep")
         }
         if answers[.metered] == nil, answers[.hours] == nil { try await askForRule(&answers) }
-        if answers[.start] == nil, detection.hasSystemd {
+        if answers[.start] == nil, asksToStart {
             try await ask(
                 "Start the service now, and at each boot? yes or no [yes]:", .start, &answers, otherwise: "yes"
             ) { ["y": "true", "yes": "true", "n": "false", "no": "false"][$0.lowercased()] ?? $0 }
         }
         return token
     }
+
+    private static let types = DestinationTable.builtIn.map(\.type.name)
+        .filter { !["s3", "tus", "directory"].contains($0) }.joined(separator: ", ")
 
     private func askForRule(_ answers: inout SetupAnswers) async throws {
         while true {
@@ -90,12 +95,27 @@ struct SetupDialogue {
         return String(text.reversed().drop { $0 == " " }.reversed())
     }
 
-    private func readToken() async throws -> String? {
+    private func read(_ secret: SetupTarget.Secret) async throws -> String? {
+        while true {
+            switch secret {
+            case .none: return nil
+            case .token(let isRequired):
+                let typed = try await readHidden("Its token, which is not shown\(isRequired ? "" : " [none]"): ")
+                if typed != nil || !isRequired { return typed }
+            case .key:
+                let typed = try await readHidden("Its key, which is not shown: the id, a space, and the key: ")
+                if let typed, typed.split(separator: " ").count == 2 { return typed }
+            }
+        }
+    }
+
+    /// - Returns: `nil` for an empty line.
+    private func readHidden(_ question: String) async throws -> String? {
         let console = console
         defer { console.error("") }
         do {
             let token = try await blocking {
-                try SecretPrompt.read { try console.raw("Its token, which is not shown [none]: ") }
+                try SecretPrompt.read { try console.raw(question) }
             }
             return token.isEmpty ? nil : token
         } catch is SecretPrompt.Failure {

@@ -11,9 +11,10 @@ struct SetupFiles {
     /// What is to be removed when a later step fails, the last first.
     private var made: [(path: FilePath, isFolder: Bool)] = []
 
-    init(_ path: FilePath) {
+    /// - Parameter group: The service's group; by default `sluice`.
+    init(_ path: FilePath, group: UInt32? = nil) {
         self.path = path
-        group = UserDatabase.user == 0 ? UserDatabase.group(named: "sluice") : nil
+        self.group = UserDatabase.user == 0 ? group ?? UserDatabase.group(named: "sluice") : nil
     }
 
     /// Makes the folder of the configuration and its parents.

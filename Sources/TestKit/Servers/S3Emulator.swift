@@ -7,7 +7,7 @@ package import Synchronization
 /// real servers.
 package final class S3Emulator: Sendable {
     package enum Kind: String, Hashable, Sendable {
-        case create, part, parts, complete, abort, put, head, uploads, list
+        case create, part, parts, complete, abort, put, head, uploads, list, remove
     }
 
     package enum Fault: Sendable {
@@ -120,6 +120,7 @@ package final class S3Emulator: Sendable {
             case "GET" where key.isEmpty: .list
             case "HEAD": .head
             case "DELETE" where query["uploadId"] != nil: .abort
+            case "DELETE" where !key.isEmpty: .remove
             default: nil
             }
         return kind.map { Question(kind: $0, key: key, query: query) }
@@ -251,11 +252,18 @@ package final class S3Emulator: Sendable {
             case .abort:
                 state.uploads.removeValue(forKey: question.query["uploadId"] ?? "") == nil
                     ? Self.error(404, "NoSuchUpload") : Reply(status: 204)
+            case .remove: Self.removed(question, &state)
             case .head: Self.head(question, state)
             case .uploads: Self.uploads(question, state)
             case .list: Self.list(question, state)
             }
         }
+    }
+
+    /// An object that is not there was removed, too.
+    private static func removed(_ question: Question, _ state: inout State) -> Reply {
+        state.objects.removeValue(forKey: question.key)
+        return Reply(status: 204)
     }
 
     private static let kept = [

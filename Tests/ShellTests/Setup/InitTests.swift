@@ -129,7 +129,7 @@ struct InitTests {
                 ("takes an address", "http://nas.invalid:1080/files/\n"),
                 ("which is not shown", "a-typed-tokem\u{7F}n\n"),
                 ("verified?", "\n"), ("When may it upload?", "unmetered\n"),
-            ] + (SetupDetection().hasSystemd ? [("Start the service", "no\n")] : []),
+            ],
             ["init", "--config", file.display, "--offline"])
         #expect(result.status == .status(0), "\(result.shown)")
         #expect(!result.shown.contains("a-typed"))

@@ -3,6 +3,8 @@ internal import Config
 internal import Control
 internal import Core
 internal import Daemon
+internal import Destinations
+internal import Digests
 
 extension Verb {
     static let check: Verb = Verb(
@@ -10,7 +12,12 @@ extension Verb {
         details: [
             "Reads the configuration, examines folders, staging, state and hooks, asks each destination whether it "
                 + "would accept uploads, and each `busy` source whether it is busy. It changes and uploads nothing. "
-                + "Run it as the daemon's user, for example with `sudo -u sluice`.",
+                + "Run it as the daemon's user, for example with `sudo -u sluice`. --folder and --destination check "
+                + "only what they name.",
+            "With --test-file it also sends a small file to each destination that accepts uploads, and removes it there: "
+                + "a text, or a short video for services that take only videos. `removable` sends it only to a "
+                + "destination that can remove it, `any` to all. It obeys `policy`. A bucket that keeps versions keeps "
+                + "the removed file as an old version.",
             "Its requests ignore quotas, windows, pauses and rules about metered networks; only a network with "
                 + "`allowed: false` is avoided. The output says how many bytes it sent and received, which count "
                 + "neither in quotas nor in `usage`.",
@@ -22,8 +29,9 @@ extension Verb {
         ],
         options: [
             Option(flag: "running", "let the running daemon check its loaded configuration"),
-            Option("folder", "NAME", takes: .folders, "with --running: only this folder"),
-            Option("destination", "NAME", takes: .destinations, "with --running: only this destination"),
+            Option("folder", "NAME", takes: .folders, "only this folder"),
+            Option("destination", "NAME", takes: .destinations, "only this destination"),
+            .testFile("send one file to each destination, and remove it there; nothing is sent by default"),
             .json, .config,
             Option(
                 "socket", "PATH", takes: .file, "with --running: " + Option.socket.summary),
@@ -36,18 +44,69 @@ extension Verb {
     ) { call in
         let request = CheckRequest(
             folder: call.arguments.text("folder"), destination: call.arguments.text("destination"))
+        let testFile = try call.testFile(.check)
         if call.arguments.has("running") {
+            if testFile != nil { throw Arguments.usage("--test-file does not go with --running", .check) }
             return try call.report(try await call.withClient { try await $0.check(request) }.checks)
         }
-        for option in ["folder", "destination", "socket"] where call.arguments.has(option) {
-            throw Arguments.usage("--\(option) goes with --running", .check)
-        }
+        if call.arguments.has("socket") { throw Arguments.usage("--socket goes with --running", .check) }
         let loaded = try await ConfigurationFile(call.arguments, call.console).load()
-        return try call.report(await configurationFindings(loaded, call))
+        let settings = loaded.settings
+        if let name = request.folder, !settings.folders.contains(where: { $0.watch.name == name }) {
+            throw CommandError(.notFound, "no folder is called `\(printable(name))`")
+        }
+        if let name = request.destination, !settings.destinations.contains(where: { $0.name == name }) {
+            throw CommandError(.notFound, "no destination is called `\(printable(name))`")
+        }
+        let findings =
+            request.isAll
+            ? await configurationFindings(loaded, call) : await Checks.standalone(settings, request)
+        return try call.report(findings + (await testFindings(settings, findings, testFile)))
     }
 }
 
+/// To which destinations a test file is sent.
+enum TestFileRule: String, CaseIterable { case removable, any, none }
+
+extension Option {
+    static func testFile(_ summary: String) -> Option {
+        Option(
+            "test-file", "RULE", takes: .words(TestFileRule.allCases.map(\.rawValue)),
+            "removable, any or none: " + summary)
+    }
+}
+
+/// Sends a test file to each destination that the findings name and that has not failed.
+func testFindings(_ settings: Settings, _ findings: [CheckFinding], _ rule: TestFileRule?) async -> [CheckFinding] {
+    guard let rule, rule != .none else { return [] }
+    var tested: [CheckFinding] = []
+    for one in settings.destinations {
+        guard let found = findings.first(where: { $0.about == "destination" && $0.name == one.name }),
+            found.verdict != .failed
+        else { continue }
+        let isForVideos = DestinationTable.builtIn.contains { $0.type.name == one.type && $0.type.takesOnlyVideos }
+        let content =
+            isForVideos
+            ? DemoVideo.content(frames: 5)
+            : Array("Sluice sent this file to try the destination, and removes it.\n".utf8)
+        let file = TestUpload.File(
+            ending: isForVideos ? "mov" : "txt", mediaType: isForVideos ? "video/quicktime" : "text/plain",
+            content: content, sha256: Hasher.digest(.sha256, of: content))
+        tested.append(await TestUpload(file, mayStay: rule == .any).finding(settings, to: one.name))
+    }
+    return tested
+}
+
 extension Invocation {
+    /// - Throws: The usage error for another word.
+    func testFile(_ verb: Verb) throws -> TestFileRule? {
+        guard let word = arguments.text("test-file") else { return nil }
+        guard let rule = TestFileRule(rawValue: word) else {
+            throw Arguments.usage("--test-file takes removable, any or none, not `\(printable(word))`", verb)
+        }
+        return rule
+    }
+
     /// Prints the findings.
     ///
     /// - Returns: The exit status of the worst.
@@ -57,8 +116,12 @@ extension Invocation {
         } else {
             for line in findingLines(findings, console) { try console.line(line) }
         }
+        return Self.status(of: findings)
+    }
+
+    static func status(of findings: [CheckFinding]) -> ExitCode {
         let failed = findings.filter { $0.verdict == .failed }
-        if failed.contains(where: { $0.about != "destination" }) { return .config }
+        if failed.contains(where: { $0.about != "destination" && $0.about != TestUpload.about }) { return .config }
         return failed.isEmpty ? .ok : .remote
     }
 }

@@ -1,7 +1,7 @@
 package import Core
 
 /// Answers to the questions of `sluice init`, from its options, from a file, or typed.
-package struct SetupAnswers: Hashable, Sendable {
+package struct SetupAnswers: Sendable {
     package enum Question: String, CaseIterable, Sendable {
         case folder, to
         case tokenFile = "token_file"
@@ -19,13 +19,19 @@ package struct SetupAnswers: Hashable, Sendable {
     package struct Problem: Error, Hashable, Sendable { package let text: String }
 
     private var texts: [Question: String] = [:]
+    /// The types of destinations that the program knows.
+    private let types: [DestinationSchema]
 
-    package init() {}
+    package init(types: [DestinationSchema]) { self.types = types }
 
     /// The answer as written, if there is one.
     package subscript(question: Question) -> String? { texts[question] }
 
     package var folder: FilePath? { texts[.folder].map { FilePath($0).normalised } }
+    package var target: SetupTarget? {
+        // The text was accepted when it was set.
+        texts[.to].flatMap { try? SetupTarget($0, types: types) }
+    }
     package var tokenFile: FilePath? { texts[.tokenFile].map { FilePath($0).normalised } }
     package var start: Bool? { texts[.start].map { $0 == "true" } }
     package var after: SourceChoice {
@@ -38,7 +44,7 @@ package struct SetupAnswers: Hashable, Sendable {
 
     /// - Throws: ``Problem`` for a text of a wrong form.
     package mutating func set(_ question: Question, _ text: String) throws(Problem) {
-        let reader = Self.reader(of: question)
+        let reader = reader(of: question)
         do throws(ValueError) { texts[question] = try reader.read(text) } catch {
             throw Problem(text: error.text ?? "takes \(reader.expected), not \(quoted(text))")
         }
@@ -47,15 +53,15 @@ package struct SetupAnswers: Hashable, Sendable {
     /// Reads answers from a YAML file: a mapping of questions and answers.
     ///
     /// - Throws: All errors, with their places.
-    package static func load(_ file: FilePath) throws(ConfigErrors) -> SetupAnswers {
+    package static func load(_ file: FilePath, types: [DestinationSchema]) throws(ConfigErrors) -> SetupAnswers {
         let findings = ProblemCollector()
-        var answers = SetupAnswers()
+        var answers = SetupAnswers(types: types)
         if let bytes = Settings.content(of: file, named: file, findings),
             let root = Settings.node(file, bytes, SecretMasker(types: []), findings)
         {
             let fields = MappingReader(root, section, path: "", start: root.start, findings: findings)
             for question in Question.allCases {
-                if let found = fields.read(question.rawValue, as: reader(of: question)) {
+                if let found = fields.read(question.rawValue, as: answers.reader(of: question)) {
                     answers.texts[question] = found.value
                 }
             }
@@ -67,14 +73,14 @@ package struct SetupAnswers: Hashable, Sendable {
     private static let section = Section(path: "", keys: Question.allCases.map(\.rawValue))
     private static let move = "move="
 
-    private static func reader(of question: Question) -> Reader<String> {
+    private func reader(of question: Question) -> Reader<String> {
         switch question {
-        case .folder, .tokenFile: text(.path)
+        case .folder, .tokenFile: Self.text(.path)
         case .to: place
-        case .after: source
+        case .after: Self.source
         case .metered: .word(of: ["pause", "allow"])
-        case .hours: text(.window)
-        case .start: text(.flag)
+        case .hours: Self.text(.window)
+        case .start: Self.text(.flag)
         }
     }
 
@@ -86,12 +92,11 @@ package struct SetupAnswers: Hashable, Sendable {
         }
     }
 
-    private static var place: Reader<String> {
-        let expected = "an address like `https://nas.example/files/`, or a folder like `/mnt/nas`"
-        return Reader(expected: expected) { text throws(ValueError) in
-            if text.hasPrefix("/") { return try Self.text(Reader<FilePath>.path).read(text) }
-            guard text.contains("://") else { throw .plain }
-            return try Reader<String>.url.read(text)
+    private var place: Reader<String> {
+        let types = types
+        return Reader(expected: SetupTarget.expected(types)) { text throws(ValueError) in
+            _ = try SetupTarget(text, types: types)
+            return text
         }
     }
 
