@@ -1,6 +1,6 @@
 # make demo           install missing packages, build, and run `sluice demo`: an upload that is cut and continues (KEEP=1: play on)
 # make build          the release program: .build/release/sluice
-# make deb            the Debian package: .build/packages/sluice_VERSION_ARCH.deb
+# make deb            the Debian package: .build/packages/sluice_VERSION_ARCH.deb; ARCH=arm64 builds and packs it for arm64, as root
 # make release        packages, tarballs, digests and a signed apt repository: .build/release-VERSION; KEY= names the GnuPG key
 # make test-package   tries the Debian package on clean systems, its services in booted ones, the container image and the Ansible role,
 #                     as root: SUITES="bookworm trixie" for the first two
@@ -87,10 +87,13 @@ man:
 	@.build/release/Manual .build/man "$$(git log -1 --format=%cs 2>/dev/null || date +%F)"
 	@printf '%s\n' .build/man/sluice.1 .build/man/sluice.yaml.5
 
-deb: build man
-	@scripts/make-deb
+# The manual pages are the same for each architecture.
+deb: $(if $(filter arm64,$(ARCH)),man,build man)
+	@$(if $(filter arm64,$(ARCH)),scripts/cross-arm64 deb,scripts/make-deb)
 
+# The package for arm64 is made again too if it was built here once.
 release: deb
+	@$(if $(wildcard .build/arm64/sluice),scripts/cross-arm64 deb)
 	@KEY='$(KEY)' scripts/make-release
 
 test-package: deb

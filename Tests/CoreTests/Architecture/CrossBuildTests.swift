@@ -37,7 +37,7 @@ struct CrossBuildTests {
         let usage = try Self.text("scripts/cross-arm64").split(separator: "\n").filter { $0.hasPrefix("#   scripts/") }
             .map { $0.dropFirst(4) }
         let offered = Set(usage.map { Self.trimmed($0.split(separator: "  ").first ?? $0) })
-        #expect(offered.count == 3)
+        #expect(offered.count == 5)
         #expect(named == offered)
     }
 
