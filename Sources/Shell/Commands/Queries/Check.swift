@@ -16,9 +16,9 @@ extension Verb {
                 + "only what they name.",
             "With --test-file it also sends a small file to each destination that accepts uploads, and removes it there: "
                 + "a text, or a short video for services that take only videos. `removable` sends it only to a "
-                + "destination that can remove it, `any` to all. It obeys `policy`. A bucket that keeps versions keeps "
-                + "the removed file as an old version.",
-            "Its requests ignore quotas, windows, pauses and rules about metered networks; only a network with "
+                + "destination that can remove it, `any` to all. The file obeys `policy`, except quotas. A bucket that "
+                + "keeps versions keeps the removed file as an old version.",
+            "The other requests ignore quotas, windows, pauses and rules about metered networks; only a network with "
                 + "`allowed: false` is avoided. The output says how many bytes it sent and received, which count "
                 + "neither in quotas nor in `usage`.",
             "With --running the daemon does the check, with its own permissions and its loaded configuration. Its "
