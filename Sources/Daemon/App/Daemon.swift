@@ -243,7 +243,9 @@ package final class Daemon: Sendable {
     func isAtRest() async -> Bool { await once.isAtRest() }
 
     /// Runs until the task is cancelled; then stops every transfer at once, with its checkpoint stored, and returns.
-    package func run() async throws { try await run(until: nil) }
+    ///
+    /// - Parameter onReady: Called when requests that change something are accepted.
+    package func run(onReady: @Sendable () -> Void = {}) async throws { try await run(until: nil, onReady: onReady) }
 
     /// Scans, uploads and releases, and returns when nothing is left that may be sent now, or when the task is
     /// cancelled.
@@ -258,8 +260,9 @@ package final class Daemon: Sendable {
     }
 
     /// - Parameter end: One more loop: when it returns, the daemon stops.
-    func run(until end: (@Sendable () async throws -> Void)?) async throws {
+    func run(until end: (@Sendable () async throws -> Void)?, onReady: @Sendable () -> Void = {}) async throws {
         await announceStart()
+        onReady()
         do {
             try await withTaskCancellationHandler {
                 try await runLoops(until: end)
@@ -328,7 +331,7 @@ package final class Daemon: Sendable {
                 "started",
                 [
                     "version": sluiceVersion, "state": context.settings.state.display,
-                    "staging": context.staging.folder.display, "folders": "\(context.settings.folders.count)",
+                    "staging": context.staging.folder.display, "folders": "\(context.settings.presentFolders.count)",
                     "destinations": "\(context.settings.destinations.count)", "ongoing": "\(ongoing)",
                 ])
             await warnOfLowSpace()

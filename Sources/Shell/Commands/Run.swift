@@ -71,10 +71,10 @@ extension Verb {
             server = nil
         }
         MemoryTrimmer.scheduleTrim()
-        if once == nil { notify.ready("watching \(loaded.settings.folders.count) folders") }
         let left: OnceView?
         do {
-            left = try await serve(daemon, once, notify, log, call.signals)
+            left = try await serve(
+                daemon, once, folders: loaded.settings.writtenFolders.count, notify, log, call.signals)
         } catch {
             await server?.stop()
             throw error is UnusableStateError ? startError(error) : error
@@ -161,11 +161,11 @@ private struct Once: Sendable {
 ///
 /// - Returns: The work that is left, after a run that ends by itself.
 private func serve(
-    _ daemon: Daemon, _ once: Once?, _ notify: Notify, _ log: Log, _ signals: Signals?
+    _ daemon: Daemon, _ once: Once?, folders: Int, _ notify: Notify, _ log: Log, _ signals: Signals?
 ) async throws -> OnceView? {
     let work = Task { () -> OnceView? in
         if let once { return try await daemon.runOnce(maxWait: once.maxWait) }
-        try await daemon.run()
+        try await daemon.run { notify.ready("watching \(folders) folders") }
         return nil
     }
     if let signals { exitAfterTimeout(signals, within: .seconds(1.5), once == nil ? .ok : .notNow, log) }
