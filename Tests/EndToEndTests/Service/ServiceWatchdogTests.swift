@@ -15,6 +15,14 @@ struct ServiceWatchdogTests {
         }
     }
 
+    private func awaitReady(_ supervisor: Supervisor) async throws {
+        // A slow start asks for more time before.
+        try await eventually("the daemon is ready") {
+            while let message = supervisor.next() { if message.hasPrefix("READY=1\n") { return true } }
+            return false
+        }
+    }
+
     private func environment(_ socket: FilePath, process: String? = nil) -> [String: String] {
         var variables = ["NOTIFY_SOCKET": socket.display, "WATCHDOG_USEC": "400000"]
         variables["WATCHDOG_PID"] = process
@@ -36,11 +44,7 @@ struct ServiceWatchdogTests {
     @Test("a daemon without work reports after READY=1 that it works, again and again, and not when it stops")
     func works() async throws {
         let (fixture, supervisor) = try begin()
-        // A slow start asks for more time before.
-        try await eventually("the daemon is ready") {
-            while let message = supervisor.next() { if message.hasPrefix("READY=1\n") { return true } }
-            return false
-        }
+        try await awaitReady(supervisor)
         for _ in 0..<4 { try await awaitReport(supervisor) }
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
         var last: [String] = []
@@ -68,6 +72,7 @@ struct ServiceWatchdogTests {
         let supervisor = Supervisor(socket)
         try await fixture.startReceiver()
         try fixture.startDaemon(environment: environment(socket))
+        try await awaitReady(supervisor)
         try await awaitReport(supervisor)
         try await disk.freeze()
         // A pause is stored. A dropped file would not do: its copy may be what hangs first.
