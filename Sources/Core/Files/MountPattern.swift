@@ -58,11 +58,22 @@ package struct MountedCard: Hashable, Sendable {
     package let fileSystem: String
     /// The label of the file system, otherwise the name of its mount point.
     package let label: FilePath
+    /// The disk that it is on now, by its number in this boot.
+    package let device: UInt64
+    /// The part of the file system that is mounted: `/`, or less for a bind mount or a subvolume.
+    package let root: FilePath
 
-    package init(point: FilePath, fileSystem: String, label: FilePath) {
+    package init(point: FilePath, fileSystem: String, label: FilePath, device: UInt64 = 0, root: FilePath = "/") {
         self.point = point
         self.fileSystem = fileSystem
         self.label = label
+        self.device = device
+        self.root = root
+    }
+
+    /// Whether both show the same files.
+    fileprivate func isSame(as other: MountedCard) -> Bool {
+        fileSystem == other.fileSystem && device == other.device && root == other.root
     }
 }
 
@@ -89,12 +100,39 @@ package struct Card: Hashable, Sendable {
 
 /// Assigns a folder to each mounted file system that a pattern names.
 package struct CardAssignment: Hashable, Sendable {
+    /// A file system that a pattern names and that has no folder.
+    package struct LeftOut: Hashable, Sendable {
+        package enum Reason: Hashable, Sendable {
+            /// The pattern has ``CardAssignment/most``.
+            case full
+            /// Another one with the same identity is mounted there: a copy of its disk, or another part of it.
+            case twin(of: FilePath)
+        }
+
+        package let point: FilePath
+        package let reason: Reason
+
+        package init(point: FilePath, reason: Reason) {
+            self.point = point
+            self.reason = reason
+        }
+
+        /// Words that follow "a card is not watched".
+        package var words: String {
+            switch reason {
+            case .full: "a folder with a pattern takes \(CardAssignment.most) file systems at a time"
+            case .twin(let other):
+                "it has the same UUID as what is mounted at \(other.display), or is another part of it; unmount that one, "
+                    + "or give one of two disks another UUID"
+            }
+        }
+    }
+
     /// Mounted file systems that one pattern takes at a time.
     package static let most = 32
     /// Those that are mounted, and those that were mounted before.
     package private(set) var cards: [Card]
-    /// Mount points that were left out because the pattern has ``most``.
-    package private(set) var leftOut: [FilePath] = []
+    package private(set) var leftOut: [LeftOut] = []
     private var taken: Set<String>
 
     /// - Parameters:
@@ -119,6 +157,10 @@ package struct CardAssignment: Hashable, Sendable {
             if points[mount.fileSystem] == nil || mount.point == last { points[mount.fileSystem] = mount }
         }
         let once = matching.filter { points[$0.fileSystem] == $0 }
+        for mount in matching {
+            guard let chosen = points[mount.fileSystem], !chosen.isSame(as: mount) else { continue }
+            leftOut.append(LeftOut(point: mount.point, reason: .twin(of: chosen.point)))
+        }
         let (old, new) = (once.filter { places[$0.fileSystem] != nil }, once.filter { places[$0.fileSystem] == nil })
         for mount in old.prefix(Self.most) {
             guard let place = places[mount.fileSystem] else { continue }
@@ -131,7 +173,7 @@ package struct CardAssignment: Hashable, Sendable {
             cards.append(
                 Card(pattern: name, fileSystem: mount.fileSystem, name: own, point: mount.point, isMounted: true))
         }
-        leftOut += old.dropFirst(Self.most).map(\.point) + new.dropFirst(room).map(\.point)
+        leftOut += (old.dropFirst(Self.most) + new.dropFirst(room)).map { LeftOut(point: $0.point, reason: .full) }
     }
 
     /// `PATTERN-LABEL`. Another file system with this label gets the end of its identity besides.

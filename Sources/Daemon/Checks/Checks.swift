@@ -16,7 +16,7 @@ package enum Checks {
     package static func standalone(_ written: Settings, _ request: CheckRequest = CheckRequest()) async
         -> [CheckFinding]
     {
-        let settings = CardFolders.expand(written, known: StateFiles.cards(in: written.state)).settings
+        let settings = withCards(written)
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
         let networkReport = await StandaloneNetworkReport.make(settings, destinations.sites)
@@ -26,6 +26,11 @@ package enum Checks {
         findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
         await transport.stop()
         return findings
+    }
+
+    /// The settings with the folders of cards, as a daemon would have them.
+    package static func withCards(_ written: Settings) -> Settings {
+        CardFolders.expand(written, known: StateFiles.cards(in: written.state)).settings
     }
 
     /// All checks except those of destinations.
@@ -53,16 +58,29 @@ package enum Checks {
 
     /// The cards of each folder with a pattern.
     private static func patterns(_ settings: Settings, _ request: CheckRequest) -> [CheckFinding] {
-        settings.patternFolders.filter { request.includes(folder: $0.watch.name) }.map { folder in
-            let name = folder.watch.name
-            let cards = settings.presentFolders.compactMap(\.card).filter { $0.pattern == name }
-            let names = cards.map { "\($0.name) at \($0.point.display)" }.joined(separator: ", ")
-            let text =
-                cards.isEmpty
-                ? "no file system is mounted at \(folder.pattern?.mount.display ?? "") now; it is watched when one is"
-                : "\(folder.watch.path.display) stands for \(names)"
-            return CheckFinding(about: "folder", name: name, CheckResult(.ok, text))
+        let cardsAway = settings.folders.filter { $0.isCardAway && request.folder == $0.watch.name }.compactMap(\.card)
+        let away = cardsAway.map { card in
+            CheckFinding(
+                about: "folder", name: card.name,
+                CheckResult(.ok, "its card is not mounted now; it was mounted last at \(card.point.display)"))
         }
+        let leftOut = CardFolders.expand(settings, known: settings.folders.compactMap(\.card)).leftOut
+        return away
+            + settings.patternFolders.filter { request.includes(folder: $0.watch.name) }.flatMap { folder in
+                let name = folder.watch.name
+                let cards = settings.presentFolders.compactMap(\.card).filter { $0.pattern == name }
+                let names = cards.map { "\($0.name) at \($0.point.display)" }.joined(separator: ", ")
+                let text =
+                    cards.isEmpty
+                    ? "no file system is mounted at \(folder.pattern?.mount.display ?? "") now; it is watched when one is"
+                    : "\(folder.watch.path.display) stands for \(names)"
+                let missing = leftOut.filter { folder.pattern?.matches($0.point) ?? false }.map { card in
+                    CheckFinding(
+                        about: "folder", name: name,
+                        CheckResult(.warning, "the card at \(card.point.display) is not watched: \(card.words)"))
+                }
+                return [CheckFinding(about: "folder", name: name, CheckResult(.ok, text))] + missing
+            }
     }
 
     /// The sources that a folder's `for` and `until_free` would release now.

@@ -21,7 +21,10 @@ struct CheckCommands: Sendable {
     /// - Throws: `Refusal`, also while another check is under way.
     func check(_ request: CheckRequest) async throws -> CheckReport {
         try lifecycle.requireReady()
-        try context.configuration.names.require(folder: request.folder, destination: request.destination)
+        // Unlike other commands, a check has something to say about a pattern itself.
+        let isPattern = context.settings.patternFolders.contains { $0.watch.name == request.folder }
+        try context.configuration.names.require(
+            folder: isPattern ? nil : request.folder, destination: request.destination)
         guard isChecking.set() else {
             throw Refusal(.unavailable, "a check is running already; try again when it has ended")
         }

@@ -10,8 +10,8 @@ internal import Synchronization
 final class CardFolders: Sendable {
     private let store: Store
     private let log: Log
-    /// Mount points that were reported because the pattern takes no more.
-    private let reported = Mutex<Set<FilePath>>([])
+    /// Those that were reported and are still left out.
+    private let reported = Mutex<Set<CardAssignment.LeftOut>>([])
 
     /// The cards that are in the settings besides those that are mounted: the ones that were mounted last.
     private static let mostKnown = 1_000
@@ -44,8 +44,10 @@ final class CardFolders: Sendable {
     }
 
     /// - Parameter known: The cards that were mounted before.
-    /// - Returns: Also the mount points that were left out because their pattern takes no more.
-    static func expand(_ settings: Settings, known: [Card]) -> (settings: Settings, leftOut: [FilePath]) {
+    /// - Returns: Also the file systems that have no folder.
+    static func expand(
+        _ settings: Settings, known: [Card]
+    ) -> (settings: Settings, leftOut: [CardAssignment.LeftOut]) {
         let patterns = settings.patternFolders.compactMap(\.pattern)
         let mounted = FileSystems.cards { point in patterns.contains { $0.matches(point) } }
         var assignment = CardAssignment(known: known, fixed: Set(settings.writtenFolders.map(\.watch.name)))
@@ -70,15 +72,13 @@ final class CardFolders: Sendable {
         }
     }
 
-    private func report(_ leftOut: [FilePath]) {
+    private func report(_ leftOut: [CardAssignment.LeftOut]) {
         let new = reported.withLock { reported in
             defer { reported = Set(leftOut) }
             return leftOut.filter { !reported.contains($0) }
         }
-        for point in new {
-            log.warning(
-                "a card is not watched: a folder with a pattern takes \(CardAssignment.most) file systems at a time",
-                ["path": point.display])
+        for card in new {
+            log.warning("a card is not watched: \(card.words)", ["path": card.point.display])
         }
     }
 }

@@ -122,7 +122,8 @@ package final class FileSystems: Sendable {
         return covering.values.filter { isMeant($0.point) && $0.type != "autofs" }.map { mount in
             let name = FileSystems().identity(of: mount)
             return MountedCard(
-                point: mount.point, fileSystem: name, label: linkedLabel(to: mount.source) ?? mount.point.name)
+                point: mount.point, fileSystem: name, label: linkedLabel(to: mount.source) ?? mount.point.name,
+                device: mount.device, root: mount.root)
         }
     }
 

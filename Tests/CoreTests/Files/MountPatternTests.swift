@@ -123,6 +123,26 @@ struct MountPatternTests {
         #expect(names(found).count == CardAssignment.most)
         #expect(names(found)["/media/z/last"] == "card-last")
         #expect(found.leftOut.count == 41 - CardAssignment.most)
+        #expect(found.leftOut.allSatisfy { $0.reason == .full })
+    }
+
+    @Test(
+        "of two disks with one UUID, or two parts of one disk, the one that is left out is named; a bind mount is not")
+    func twins() throws {
+        func card(_ point: FilePath, device: UInt64 = 7, root: FilePath = "/") -> MountedCard {
+            MountedCard(point: point, fileSystem: "u", label: "EOS", device: device, root: root)
+        }
+        let first = card("/media/a/1")
+        #expect(try assign([first, card("/media/a/2")]).leftOut.isEmpty)
+        for other in [card("/media/a/2", device: 8), card("/media/a/2", root: "/photos")] {
+            let found = try assign([first, other])
+            #expect(names(found) == ["/media/a/1": "card-EOS"])
+            #expect(found.leftOut == [.init(point: "/media/a/2", reason: .twin(of: "/media/a/1"))])
+            #expect(found.leftOut.first?.words.contains("/media/a/1") == true)
+            // It stays with the one that it had, whichever comes first in the list of mounts.
+            let later = try assign([card("/media/a/0", device: 8), first], known: found.cards)
+            #expect(later.leftOut == [.init(point: "/media/a/0", reason: .twin(of: "/media/a/1"))])
+        }
     }
 
     @Test(

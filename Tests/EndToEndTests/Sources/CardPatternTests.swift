@@ -76,6 +76,12 @@ struct CardPatternTests {
         try await reader.status(says: "no file system is mounted at \(reader.media.display)/*/*")
         try await one.mount()
         try await reader.fixture.completes(2)
+        for name in ["card", "card-EOS"] {
+            for more in [[], ["--running"]] {
+                let found = try await reader.fixture.runVerb("check", ["--folder", name] + more)
+                #expect(found?.contains("card-EOS") == true, "check \(more) of \(name)")
+            }
+        }
         let two = try await card(at: reader.second, ["a.mp4"], seed: 2)
         try await reader.fixture.completes(3)
         let expected: Set<FilePath> = ["card-EOS/a.mp4", "card-EOS/b.mp4", "card-EOS1/a.mp4"]

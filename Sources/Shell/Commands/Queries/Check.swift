@@ -52,7 +52,10 @@ extension Verb {
         if call.arguments.has("socket") { throw Arguments.usage("--socket goes with --running", .check) }
         let loaded = try await ConfigurationFile(call.arguments, call.console).load()
         let settings = loaded.settings
-        if let name = request.folder, !settings.folders.contains(where: { $0.watch.name == name }) {
+        // The disks of cards are asked only where it matters.
+        if let name = request.folder, !settings.writtenFolders.contains(where: { $0.watch.name == name }),
+            settings.patternFolders.isEmpty || Checks.withCards(settings).folder(named: name) == nil
+        {
             throw CommandError(.notFound, "no folder is called `\(printable(name))`")
         }
         if let name = request.destination, !settings.destinations.contains(where: { $0.name == name }) {
