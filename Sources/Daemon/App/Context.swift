@@ -35,7 +35,13 @@ final class CurrentConfiguration: Sendable {
 
     /// The names that a request may contain.
     var names: KnownNames {
-        KnownNames(folders: folderNames, destinations: settings.destinations.map(\.name))
+        let settings = settings
+        let cards = Dictionary(grouping: settings.folders.compactMap(\.card), by: \.pattern)
+        return KnownNames(
+            folders: folderNames, destinations: settings.destinations.map(\.name),
+            patterns: Dictionary(
+                settings.patternFolders.map { ($0.watch.name, cards[$0.watch.name, default: []].map(\.name)) },
+                uniquingKeysWith: { first, _ in first }))
     }
 
     func settings(ofDestination name: String) -> DestinationSettings? { settings.destination(named: name) }

@@ -197,8 +197,9 @@ struct FileAdder: Sendable {
         Refusal(
             .badRequest,
             "\(path.display) is not below a configured folder: "
-                + context.settings.presentFolders.map { "\($0.watch.name) (\($0.watch.path.display))" }.joined(
-                    separator: ", ")
+                + (context.settings.presentFolders + context.settings.patternFolders).map {
+                    "\($0.watch.name) (\($0.watch.path.display))"
+                }.joined(separator: ", ")
         )
     }
 }

@@ -56,7 +56,9 @@ struct FolderCommands: Sendable {
         try lifecycle.requireReady()
         try context.configuration.names.require(folder: name, destination: nil)
         guard let path = context.settings.presentFolders.first(where: { $0.watch.name == name })?.watch.path else {
-            throw Refusal(.notFound, "no folder that is there now is called `\(printable(name))`")
+            throw Refusal(
+                .notFound, "folder `\(printable(name))` cannot be accepted now: its card is not mounted; mount it first"
+            )
         }
         // In this order: an inspection in between records the directory that is accepted.
         try await context.store.write { try $0.folders.forget(at: path) }

@@ -82,6 +82,7 @@ struct UsageQueries: Sendable {
         _ what: String, _ name: String?, _ known: [String], _ rows: [UsageRow], _ of: (SpendingAccount) -> String?
     ) throws {
         guard let name, !known.contains(name), !rows.contains(where: { of($0.account) == name }) else { return }
+        if what == "folder" { try context.configuration.names.requireNoPattern(name) }
         let near = closest(to: name, among: known)
         throw Refusal(
             .notFound, "no \(what) is called `\(printable(name))`" + (near.map { "; did you mean `\($0)`?" } ?? ""))

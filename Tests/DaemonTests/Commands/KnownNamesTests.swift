@@ -26,4 +26,21 @@ struct KnownNamesTests {
         } throws: { ($0 as? Refusal)?.message.contains("cam, door") == true }
         #expect(throws: Refusal.self) { try Self.names.require(folder: "nas", destination: nil) }
     }
+
+    @Test("the name of a pattern is refused with the names of its cards, and not as if it were misspelt")
+    func pattern() {
+        func refusal(_ names: KnownNames, _ folder: String) -> String? {
+            do { try names.require(folder: folder, destination: nil) } catch { return error.message }
+            return nil
+        }
+        let cards = (1...50).map { "card-\($0)" }
+        let names = KnownNames(
+            folders: cards + ["-"], destinations: ["nas"], patterns: ["card": Array(cards), "usb": []])
+        #expect(
+            refusal(names, "card")?.contains("stands for a folder on each card, so name one of these: card-1,") == true)
+        #expect(refusal(names, "card")?.hasSuffix("card-40 and 10 more") == true)
+        #expect(refusal(names, "usb")?.contains("no card was mounted yet") == true)
+        #expect(refusal(names, "kitchen-floor")?.hasSuffix("and 11 more") == true)
+        #expect(refusal(names, "card-7") == nil)
+    }
 }
