@@ -78,8 +78,9 @@ package final class Rebuild: Sendable {
             let context = Context(
                 store: store, clocks: clocks, log: log, configuration: CurrentConfiguration(runtime))
             let rebuild = Rebuild(context, sources, options, transport, progress)
-            let report = try await rebuild.work(
+            var report = try await rebuild.work(
                 unknown: settings.presentFolders.filter { remembered?[$0.watch.path] == nil })
+            report.troubles += settings.patternFolders.compactMap { missingCards(of: $0, in: settings) }
             await transport.stop()
             return report
         } catch {
@@ -87,6 +88,19 @@ package final class Rebuild: Sendable {
             try? await store.discard()
             throw error
         }
+    }
+
+    /// Words about cards whose files could not be looked at. Unlike another folder, a card does not stop a rebuild: it
+    /// may never come back.
+    private static func missingCards(of folder: FolderSettings, in settings: Settings) -> String? {
+        let cards = settings.folders.compactMap(\.card).filter { $0.pattern == folder.watch.name }
+        let away = cards.filter { !$0.isMounted }.map(\.name)
+        if away.isEmpty && !cards.isEmpty { return nil }
+        let names = away.isEmpty ? "" : ": " + away.prefix(20).joined(separator: ", ") + (away.count > 20 ? " …" : "")
+        return
+            "folder `\(folder.watch.name)`: files on cards that are not mounted now count as new later, and are sent "
+            + "again to a destination that cannot say what it has; mount the cards that are meant, and run "
+            + "`sluice rebuild --force --yes` again before the daemon starts\(names)"
     }
 
     private init(

@@ -18,7 +18,7 @@ struct RebuildTests {
     private struct Scene {
         let folder = TemporaryFolder()
         let remote = ScriptedRemote()
-        let settings: Settings
+        var settings: Settings
         let kind: DestinationDefinition
 
         init(action: SourceAction = .keep, existing: WatchRule.Existing = .upload) throws {
@@ -78,6 +78,29 @@ struct RebuildTests {
             try connection.execute("PRAGMA application_id = 77")
             connection.close()
         }
+    }
+
+    @Test("rebuild names the cards that are not mounted, because their files count as new later")
+    func cardsAway() async throws {
+        var scene = try Scene()
+        func troubles(_ scene: Scene) async throws -> [String] {
+            let report = try await scene.rebuild { ($0.isForced, $0.isTrial) = (true, true) }
+            return report.troubles.filter { $0.contains("files on cards") }
+        }
+        #expect(try await troubles(scene).isEmpty)
+        var pattern = scene.settings.folders[0]
+        let media = scene.folder.path.appending("media/*")
+        pattern.watch.name = "card"
+        pattern.watch.path = media.appending("DCIM")
+        pattern.watch.requirement.mount = media
+        scene.settings.patternFolders = [pattern]
+        #expect(try await troubles(scene).count == 1)
+        let store = try await Store.open(scene.settings.state, clocks: SystemClocks(), sorting: .oldestFirst)
+        let card = Card(pattern: "card", fileSystem: "u", name: "card-EOS", point: "/media/x")
+        try await store.write { try $0.folders.remember(card, folderAt: "/media/x/DCIM") }
+        await store.close()
+        let found = try await troubles(scene)
+        #expect(found.count == 1 && found.first?.hasSuffix(": card-EOS") == true, "\(found)")
     }
 
     @Test("rebuild accepts the files that a scan accepts, and follows the answer of the destination")
