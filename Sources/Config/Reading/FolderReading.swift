@@ -85,6 +85,12 @@ extension SettingsReading {
                 "would hold for each card alone, and this folder stands for any number of them; set it at the "
                     + "destination or in `policy`", key)
         }
+        if folder.watch.existing == .skip {
+            fields.warning(
+                "leaves out everything that is on a card when Sluice sees it for the first time, and a card that a "
+                    + "camera has formatted is a new one; remove it unless only files recorded later are meant",
+                "existing")
+        }
         if case .limit? = folder.policy.rules.metered {
             fields.error(
                 "would hold for each card alone, and this folder stands for any number of them; set the rate at the "

@@ -51,6 +51,13 @@ struct PatternFolderTests {
         #expect(settings.folders.map(\.watch.name) == ["f1"])
     }
 
+    @Test("leaving out what exists is warned about, since a card that is formatted counts as new")
+    func existing() throws {
+        let warnings = try load(Self.anyCard + ", existing: skip", "path: /srv/a, existing: skip").warnings
+        #expect(warnings.map(\.key) == ["folders[0].existing"])
+        #expect(warnings.first?.text.contains("formatted") == true)
+    }
+
     @Test("rules of a pattern count before a card is there")
     func rules() throws {
         let settings = try load(
