@@ -32,6 +32,13 @@ struct PatternOverlaps {
     ///
     /// - Parameter path: With links resolved.
     func check(_ folder: SettingsReading.ReadFolder, at path: FilePath) {
+        let name = folder.settings.watch.name
+        for (other, _) in all where name.hasPrefix(other.settings.watch.name + "-") {
+            findings.warning(
+                "may be the name of a card of `\(other.settings.watch.name)`, which would get another name then, and all "
+                    + "its files be sent again; choose a name that does not begin with `\(other.settings.watch.name)-`",
+                at: folder.place, key: folder.key + ".name")
+        }
         for (other, pattern) in all where pattern.mayContain(path) || pattern.mayLie(below: path) {
             if areApart(folder.settings.watch, other.settings.watch) { continue }
             findings.error(

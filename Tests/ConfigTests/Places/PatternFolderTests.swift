@@ -58,6 +58,20 @@ struct PatternFolderTests {
         #expect(warnings.first?.text.contains("formatted") == true)
     }
 
+    @Test("a folder whose name may be that of a card is warned about")
+    func names() throws {
+        let other = "path: /srv/a, upload_to: [nas]"
+        func warnings(_ name: String) throws -> [String] {
+            try read(
+                "version: 1\nfolders:\n  - {name: card, \(Self.anyCard), upload_to: [nas]}\n"
+                    + "  - {name: \(name), \(other)}\n"
+                    + "destinations:\n  nas: {type: tus, url: \"https://nas.example/\"}\n"
+            ).warnings.map(\.key)
+        }
+        #expect(try warnings("card-EOS") == ["folders[1].name"])
+        #expect(try warnings("cards").isEmpty && warnings("old-card-EOS").isEmpty)
+    }
+
     @Test("rules of a pattern count before a card is there")
     func rules() throws {
         let settings = try load(
