@@ -124,6 +124,11 @@ int sluice_signalfd(const int *signals, int count) {
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+int sluice_ignores_signal(int signal) {
+    struct sigaction now;
+    return sigaction(signal, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
 int sluice_next_signal(int descriptor) {
     struct signalfd_siginfo info;
     ssize_t got = read(descriptor, &info, sizeof info);

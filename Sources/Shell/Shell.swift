@@ -54,7 +54,9 @@ package enum Shell {
         Signals.ignoreNuisances()
         // Many verbs read secrets.
         Machine.forbidDumps()
-        guard let verb = split(words).verb, ["run", "receive", "demo"].contains(verb) else { return nil }
+        guard let verb = split(words).verb else { return nil }
+        if ["init", "edit"].contains(verb) { return try Signals(keepsIgnored: true) }
+        guard ["run", "receive", "demo"].contains(verb) else { return nil }
         // The first two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()
         return try Signals()

@@ -53,6 +53,8 @@ int sluice_set_thread_name(const char *name);
 int sluice_random(void *into, size_t count);
 /// Blocks `signals` in this thread (and those it starts) and returns a descriptor that reports them.
 int sluice_signalfd(const int *signals, int count);
+/// Whether this process ignores the signal: 1 or 0.
+int sluice_ignores_signal(int signal);
 /// The number of the next signal, 0 when there is none now, -1 with errno.
 int sluice_next_signal(int descriptor);
 /// Case-insensitive when `fold`. `path_mode`: `*` does not cross a slash. 0 match, 1 no match.

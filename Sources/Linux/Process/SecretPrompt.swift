@@ -1,7 +1,11 @@
 internal import Glibc
+internal import Synchronization
 
 /// Reads a secret that a person types at the terminal of standard input, without showing it.
 package enum SecretPrompt {
+    /// How the terminal was before a question that is open now.
+    private static let original = Mutex<termios?>(nil)
+
     package enum Failure: Error { case interrupted, ended }
 
     /// Reads to the end of the line, on the calling thread. The terminal is as it was when this returns or throws.
@@ -15,8 +19,10 @@ package enum SecretPrompt {
         // Signals from the keyboard are read as characters too: one that ended the process would leave the terminal
         // silent.
         silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG)
+        let shown = before
+        original.withLock { $0 = shown }
+        defer { restoreTerminal() }
         try systemCall("tcsetattr", on: "the terminal") { tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) }
-        defer { _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &before) }
         try ask()
         var typed: [UInt8] = []
         while true {
@@ -31,6 +37,15 @@ package enum SecretPrompt {
             case 0x15: typed.removeAll()
             default: typed.append(byte)
             }
+        }
+    }
+
+    /// Lets the terminal show again what is typed, for a process that ends in the middle of a question.
+    package static func restoreTerminal() {
+        original.withLock { original in
+            guard var before = original else { return }
+            _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
+            original = nil
         }
     }
 }

@@ -17,13 +17,16 @@ package final class Signals: Sendable {
     package let stream: AsyncStream<Signal>
     private let arrived: AsyncStream<Signal>.Continuation
     private let descriptor: CInt
-    private let onStop = Mutex<(@Sendable () -> Void)?>(nil)
+    private let onArrival = Mutex<(@Sendable (Signal) -> Void)?>(nil)
 
     /// Blocks the signals in this thread, and ignores `SIGPIPE`, `SIGXFSZ` and `SIGIO` (sent for a lost lease) in the
     /// process.
-    package init() throws(SystemError) {
+    ///
+    /// - Parameter keepsIgnored: Whether a signal that this process was started to ignore stays so, as by `nohup`.
+    package init(keepsIgnored: Bool = false) throws(SystemError) {
         Self.ignoreNuisances()
-        let numbers = Signal.allCases.map(\.rawValue)
+        // signalfd(2) reports a blocked signal even where it is ignored.
+        let numbers = Signal.allCases.map(\.rawValue).filter { !keepsIgnored || sluice_ignores_signal($0) == 0 }
         descriptor = try systemCall("signalfd", on: "INT, TERM, HUP") {
             sluice_signalfd(numbers, CInt(numbers.count))
         }
@@ -32,7 +35,12 @@ package final class Signals: Sendable {
 
     /// Runs `action` for each stop signal, on the thread that reads them, even while all tasks wait. It
     /// must not wait itself.
-    package func whenAskedToStop(_ action: @escaping @Sendable () -> Void) { onStop.withLock { $0 = action } }
+    package func whenAskedToStop(_ action: @escaping @Sendable () -> Void) {
+        whenOneArrives { if $0 != .hangUp { action() } }
+    }
+
+    /// Like ``whenAskedToStop(_:)``, for each signal.
+    package func whenOneArrives(_ action: @escaping @Sendable (Signal) -> Void) { onArrival.withLock { $0 = action } }
 
     /// Reads signals for as long as the process lives. The main thread runs this while others work.
     package func serve() -> Never {
@@ -41,7 +49,7 @@ package final class Signals: Sendable {
             _ = poll(&ready, 1, -1)
             while case let number = sluice_next_signal(descriptor), number > 0 {
                 guard let signal = Signal(rawValue: number) else { continue }
-                if signal != .hangUp { onStop.withLock { $0 }?() }
+                onArrival.withLock { $0 }?(signal)
                 arrived.yield(signal)
             }
         }

@@ -4,6 +4,7 @@ internal import Control
 internal import Core
 internal import Glibc
 internal import Linux
+internal import Synchronization
 internal import Transport
 
 extension Verb {
@@ -43,6 +44,7 @@ private struct EditSession {
     let target: FilePath
     /// Beside the target, with a name that no loader reads.
     let copy: FilePath
+    private let interrupt: EditInterrupt
 
     init(_ call: Invocation) throws {
         self.call = call
@@ -56,9 +58,11 @@ private struct EditSession {
         let suffix = hexadecimal(Random.bytes(4))
         copy = target.parent.appending(
             FilePath(bytes: [UInt8(ascii: ".")] + target.name.bytes + Array(".edit-\(suffix).yaml".utf8)))
+        interrupt = EditInterrupt(copy, call.console)
     }
 
     func run() async throws -> ExitCode {
+        interrupt.watch(call.signals)
         let editor = try editor()
         let socket = await socketBeforeChange()
         let folder = try Descriptor.open(target.parent, for: .folder)
@@ -81,8 +85,12 @@ private struct EditSession {
                 remedy: "Run it as root: `sudo sluice edit`.")
         }
         repeat {
-            let failure = try await edit(with: editor)
-            if try Files.read(copy, limit: Settings.maxFileSize + 1) == before {
+            var failure = try await edit(with: editor)
+            var text: [UInt8]?
+            do throws(SystemError) { text = try Files.read(copy, limit: Settings.maxFileSize) } catch {
+                failure = failure ?? "the editor left no file that can be read as \(copy.display): \(error.reason)"
+            }
+            if text == before {
                 try Files.remove(copy)
                 try call.console.line((failure.map { $0 + "; " } ?? "") + "nothing was changed")
                 return failure == nil ? .ok : .failed
@@ -96,8 +104,11 @@ private struct EditSession {
             switch await choice() {
             case .again: continue
             case .discard:
-                try Files.remove(copy)
+                try Files.removeIfPresent(copy)
                 try call.console.line("discarded; \(file.path.display) is as it was")
+                return .config
+            case .aside where text == nil:
+                try call.console.line("\(copy.display) is left as it is; \(file.path.display) is as it was")
                 return .config
             case .aside:
                 try call.console.line("your text is in \(copy.display); \(file.path.display) is as it was")
@@ -127,6 +138,8 @@ private struct EditSession {
     private func edit(with editor: String) async throws -> String? {
         // As git does: a variable may have arguments and quotes, which a shell reads.
         let words = ["/bin/sh", "-c", editor + " \"$@\"", "editor"].map { Array($0.utf8) } + [copy.bytes]
+        interrupt.isEditing.store(true, ordering: .relaxed)
+        defer { interrupt.isEditing.store(false, ordering: .relaxed) }
         switch try await blocking({ try TerminalProgram(words: words.map { Array($0) }).run() }) {
         case .status(0): return nil
         case .status(let status): return "the editor ended with status \(status)"
@@ -215,6 +228,29 @@ private struct EditSession {
             guard case .notRunning = error else { throw error }
             try call.console.line("no daemon answers at \(path.display); it reads the file when it starts")
             return .ok
+        }
+    }
+}
+
+/// What `sluice edit` does when it is ended by a signal: it names the copy, which may be an hour's work.
+private final class EditInterrupt: Sendable {
+    /// While the editor runs, Ctrl-C is for it alone.
+    let isEditing = Atomic(false)
+    private let copy: FilePath
+    private let console: Console
+
+    init(_ copy: FilePath, _ console: Console) {
+        self.copy = copy
+        self.console = console
+    }
+
+    func watch(_ signals: Signals?) {
+        signals?.whenOneArrives { signal in
+            if signal == .interrupt, self.isEditing.load(ordering: .relaxed) { return }
+            // Without an answer about the copy, its name is better than none.
+            let isThere = (try? FileStatus.ifPresent(at: self.copy)) != nil
+            self.console.error("\nsluice: interrupted" + (isThere ? "; your text is in \(self.copy.display)" : ""))
+            _exit(ExitCode.failed.rawValue)
         }
     }
 }

@@ -64,9 +64,11 @@ private struct SetupRun {
     let call: Invocation
     let detection: SetupDetection
     let file: ConfigurationFile
+    let interrupt: SetupInterrupt
 
     init(_ call: Invocation) throws {
         self.call = call
+        interrupt = SetupInterrupt(call.console)
         detection = SetupDetection(home: call.console.environment("HOME").map { FilePath($0) })
         let named = ConfigurationFile(call.arguments, call.console)
         // An ordinary user's own, also where the system has one.
@@ -86,6 +88,7 @@ private struct SetupRun {
     }
 
     func run() async throws -> ExitCode {
+        interrupt.watch(call.signals)
         var answers = try await givenAnswers()
         var token = try await givenToken(answers)
         let isThere = try FileStatus.ifPresent(at: file.path) != nil
@@ -229,7 +232,8 @@ private struct SetupRun {
     {
         let user = try serviceUser()
         let testFile = isOffline ? .none : try call.testFile(.initialize) ?? .removable
-        var files = SetupFiles(file.path, group: user?.group)
+        let files = SetupFiles(file.path, group: user?.group)
+        interrupt.made(by: files)
         do {
             try files.makeFolder(file.path.parent)
             if let path = setup.secret, let token, path != answers.tokenFile {
@@ -240,26 +244,21 @@ private struct SetupRun {
             try files.write(draft, Array(setup.yaml.utf8))
             let settings = try await checked(draft)
             try refuseFoldersOfOthers(settings)
-            try await ServiceExamination(console: call.console, user: user).run(
-                draft, settings, folder: setup.folderName, destination: isOffline ? nil : setup.destinationName,
-                testFile)
+            try await interrupt.testing(if: !isOffline && testFile != .none) {
+                try await ServiceExamination(console: call.console, user: user).run(
+                    draft, settings, folder: setup.folderName, destination: isOffline ? nil : setup.destinationName,
+                    testFile)
+            }
             try files.publish(draft)
         } catch {
             files.undo()
-            if let error = error as? SystemError, error.isDenied || error.isReadOnly {
-                throw CommandError(
-                    .notNow, "\(error.subject): \(error.reason)",
-                    remedy: "Nothing was written. Run it as root: `sudo sluice init`, or name another file with "
-                        + "--config FILE.")
-            }
-            if let error = error as? SystemError, error.exists {
-                throw CommandError(
-                    .conflict, "\(error.subject) exists already, and nothing was written",
-                    remedy: "If it is of an earlier attempt, remove it, and run `sluice init` again.")
-            }
-            throw error
+            throw files.explained(error)
         }
-        try await report(setup, answers)
+        do { try await report(setup, answers) } catch is Console.ClosedError {
+            throw CommandError(
+                .failed, "\(file.path.display) is written, but the output cannot be, and no service was started",
+                remedy: "Run `sluice init` again with the same answers and a working output, or see `sluice config`.")
+        }
         return .ok
     }
 

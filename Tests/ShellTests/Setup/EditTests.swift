@@ -89,6 +89,25 @@ struct EditTests {
         }
     }
 
+    @Test("Ctrl-C at the question keeps the text, and names its place")
+    func interrupted() async throws {
+        let result = try await edit("echo 'stat: /x' >>\"$1\"", [("aside?", "\u{03}")])
+        #expect(result.status == .status(1), "\(result.shown)")
+        let copy = try #require(try copies().first)
+        #expect(result.shown.contains("your text is in \(etc.appending(copy).display)"))
+        #expect(try content() == text)
+    }
+
+    @Test(
+        "an editor that leaves no file to read gets another chance",
+        arguments: ["rm \"$1\"", "rm \"$1\"; ln -s \"$0\" \"$1\"", "truncate -s 2M \"$1\""])
+    func unreadable(_ script: String) async throws {
+        let result = try await edit(script, [("aside?", "d\n")])
+        #expect(result.status == .status(78), "\(result.shown)")
+        #expect(result.shown.contains("left no file that can be read"))
+        #expect(try content() == text && copies() == [])
+    }
+
     @Test("a mistake can be edited again, with the text as it was")
     func again() async throws {
         let script = """

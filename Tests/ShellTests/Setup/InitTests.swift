@@ -151,6 +151,39 @@ struct InitTests {
         #expect(try FileStatus.ifPresent(at: etc) == nil)
     }
 
+    @Test("a signal while the destination is asked leaves nothing behind", arguments: [SIGINT, SIGTERM, SIGHUP])
+    func ended(by signal: Int32) async throws {
+        let token = try folder.write("token", Array("a-token-of-24-characters\n".utf8))
+        let server = try FakeServer { exchange in exchange.hang() }
+        let child = try Child(
+            Typist.program, options(["--to", server.url + "/files/", "--token-file", token.display]),
+            output: folder.path.appending("init.out"), errors: folder.path.appending("init.err"))
+        try await eventually("the server is asked") {
+            try child.requireRunning()
+            return !server.seen.isEmpty
+        }
+        #expect(try Files.names(in: etc).count == 2)
+        child.send(signal)
+        #expect(try await child.end(within: .seconds(20)) == .status(1))
+        #expect(try child.standardError().contains("interrupted; nothing was written"))
+        #expect(try FileStatus.ifPresent(at: etc) == nil)
+    }
+
+    @Test("an output that cannot be written sets nothing up, and is no success", arguments: ["closed", "full"])
+    func badOutput(_ kind: String) async throws {
+        // The status of the first program of a pipe, without bash.
+        let script =
+            kind == "full"
+            ? "\"$@\" >/dev/full; echo status $? >&2" : "{ sleep 0.2; \"$@\"; echo status $? >&2; } | :"
+        let child = try Child(
+            "/bin/sh", ["-c", script, "sh", Typist.program.display] + options(["--to", nas.display]),
+            output: folder.path.appending("init.out"), errors: folder.path.appending("init.err"))
+        _ = try await child.end(within: .seconds(20))
+        let errors = try child.standardError()
+        #expect(errors.contains("nothing was set up") && errors.contains("status 1\n"), "\(errors)")
+        #expect(try FileStatus.ifPresent(at: etc) == nil)
+    }
+
     @Test("folders with a telling name come first, and cards by their DCIM")
     func detection() throws {
         let root = folder.path.appending("root")
