@@ -74,6 +74,11 @@ private final class Demo: Sendable {
     }
 
     func run() async throws -> ExitCode {
+        guard try FileStatus.ifPresent(at: folder.parent) != nil else {
+            throw CommandError(
+                .failed, "\(folder.parent.display) does not exist",
+                remedy: "Set TMPDIR to a folder that you may write to.")
+        }
         do {
             for name: FilePath in ["drop", "received", "sent"] { try Files.makeFolders(place(name), mode: 0o700) }
         } catch {

@@ -166,6 +166,10 @@ private struct SetupRun {
             throw CommandError(
                 .usage, "sluice init: a destination of the type `\(target.type)` takes no token here",
                 remedy: "Leave --token-file out.")
+        case (.token, .some(let bytes)) where bytes.contains { $0 < 0x20 || $0 == 0x7F }:
+            throw CommandError(
+                .usage, "sluice init: the token has several lines, or a control character, which no header may have",
+                remedy: "Write it alone, in one line. Nothing was written.")
         default: return
         }
         throw CommandError(
@@ -202,7 +206,11 @@ private struct SetupRun {
     }
 
     private func confirmUnchanged(_ setup: SetupConfiguration, _ token: [UInt8]?) async throws -> ExitCode {
-        let target = Files.real(file.path) ?? file.path
+        guard let target = Files.real(file.path), try FileStatus(at: target).isRegular else {
+            throw CommandError(
+                .conflict, "\(file.path.display) is no file, or a link that leads to none; nothing was written",
+                remedy: "Remove it, or name a file with --config FILE.")
+        }
         guard try Files.read(target, limit: Settings.maxFileSize) == Array(setup.yaml.utf8) else {
             throw alreadyConfigured
         }
@@ -304,8 +312,10 @@ private struct SetupRun {
 
     private func report(_ setup: SetupConfiguration, _ answers: SetupAnswers) async throws {
         let isNamed = call.arguments.has("config")
-        try call.console.line("wrote \(file.path.display)        undo: rm \(file.path.display)")
-        if let token = setup.secret { try call.console.line("wrote \(token.display)        undo: rm \(token.display)") }
+        try call.console.line("wrote \(file.path.display)        undo: rm \(shellWord(file.path))")
+        if let token = setup.secret {
+            try call.console.line("wrote \(token.display)        undo: rm \(shellWord(token))")
+        }
         let hasNewUnit = try await openFolders()
         guard detection.hasSystemd, hasService, answers.start == true else {
             let option = isNamed ? " --config \(file.path.display)" : ""
@@ -337,7 +347,7 @@ private struct SetupRun {
             let text = paths.dropIn(for: file.path)
             let place = try await blocking { try SystemdDropIn.install(text, for: paths.unit) }
             for note in paths.notes { try call.console.line("\(note).") }
-            try call.console.line("wrote \(place.display)        undo: rm \(place.display)")
+            try call.console.line("wrote \(place.display)        undo: rm \(shellWord(place))")
             return true
         } catch let refusal as UnitPaths.Refusal {
             call.console.error("the service cannot write there: \(refusal)")

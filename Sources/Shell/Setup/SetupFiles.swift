@@ -115,3 +115,16 @@ final class SetupFiles: Sendable {
         }
     }
 }
+
+/// A path as one word of a command line, in quotes only where it needs them.
+func shellWord(_ path: FilePath) -> String {
+    let isPlain = path.bytes.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "/._-@".utf8.contains(byte)
+        }
+    }
+    return isPlain ? path.display : shellQuoted(path.display)
+}

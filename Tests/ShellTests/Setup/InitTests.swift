@@ -151,6 +151,44 @@ struct InitTests {
         #expect(try FileStatus.ifPresent(at: etc) == nil)
     }
 
+    @Test("a token of several lines is refused before anything is written, also without a contact")
+    func tokenOfLines() async throws {
+        let token = try folder.write("token", Array("first-line\nsecond\n".utf8))
+        let result = try await typist.run(
+            options(["--to", "http://nas.invalid/", "--token-file", token.display, "--offline"]))
+        #expect(result.status == .status(64) && result.errors.contains("several lines"), "\(result.errors)")
+        #expect(!result.errors.contains("first-line"))
+        #expect(try FileStatus.ifPresent(at: etc) == nil)
+    }
+
+    @Test("a folder, or a link to nothing, in the place of the configuration is reported")
+    func noFile() async throws {
+        try Files.makeFolders(etc)
+        try Files.makeLink(file, to: "/nonexistent/sluice.yaml")
+        let more = ["--folder", videos.display, "--to", nas.display]
+        for place in [file, nas] {
+            let result = try await typist.run(["init", "--config", place.display] + more)
+            #expect(result.status == .status(65) && result.errors.contains("is no file"), "\(result.errors)")
+        }
+    }
+
+    @Test("the command that undoes it has a path with a space in quotes")
+    func undoInQuotes() async throws {
+        let place = folder.path.appending("my etc/sluice.yaml")
+        let result = try await typist.run(
+            ["init", "--config", place.display, "--folder", videos.display, "--to", nas.display])
+        #expect(result.status == .status(0), "\(result.errors)")
+        #expect(result.output.contains("undo: rm '\(place.display)'\n"), "\(result.output)")
+    }
+
+    @Test("a demo in a folder that does not exist makes none")
+    func demoElsewhere() async throws {
+        let place = folder.path.appending("none")
+        let result = try await typist.run(["demo"], environment: ["TMPDIR": place.display])
+        #expect(result.status == .status(1) && result.errors.contains("Set TMPDIR"), "\(result.errors)")
+        #expect(try FileStatus.ifPresent(at: place) == nil)
+    }
+
     @Test("a signal while the destination is asked leaves nothing behind", arguments: [SIGINT, SIGTERM, SIGHUP])
     func ended(by signal: Int32) async throws {
         let token = try folder.write("token", Array("a-token-of-24-characters\n".utf8))
