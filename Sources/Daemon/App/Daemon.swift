@@ -72,6 +72,7 @@ package final class Daemon: Sendable {
         try await blocking { try staging.prepare() }
         let cards = CardFolders(store: store, log: log)
         let settings = try await cards.expand(written)
+        try await cards.remember(settings)
         if !written.patternFolders.isEmpty { try await store.sort(by: UploadSort(settings)) }
         cards.logChange(from: written, to: settings)
         let lastEvent = await store.seq

@@ -21,26 +21,31 @@ final class CardFolders: Sendable {
         self.log = log
     }
 
-    /// The settings with a folder for each card that is mounted now or was mounted before.
+    /// The settings with a folder for each card that is mounted now or was mounted before. ``remember(_:)`` has to
+    /// follow before they are in force.
     func expand(_ settings: Settings) async throws -> Settings {
         if settings.patternFolders.isEmpty { return settings }
         let known = try await store.read { try $0.folders.cards() }
         let (expanded, leftOut) = try await blocking { Self.expand(settings, known: known) }
         report(leftOut)
-        let stored = Set(known)
-        let changed = expanded.presentFolders.filter { folder in
+        return expanded
+    }
+
+    /// Stores the names of cards that are new or at another place.
+    func remember(_ settings: Settings) async throws {
+        if settings.patternFolders.isEmpty { return }
+        let stored = Set(try await store.read { try $0.folders.cards() })
+        let changed = settings.presentFolders.filter { folder in
             guard var card = folder.card else { return false }
             card.isMounted = false
             return !stored.contains(card)
         }
-        if !changed.isEmpty {
-            try await store.write { tx in
-                for folder in changed {
-                    if let card = folder.card { try tx.folders.remember(card, folderAt: folder.watch.path) }
-                }
+        if changed.isEmpty { return }
+        try await store.write { tx in
+            for folder in changed {
+                if let card = folder.card { try tx.folders.remember(card, folderAt: folder.watch.path) }
             }
         }
-        return expanded
     }
 
     /// - Parameter known: The cards that were mounted before.

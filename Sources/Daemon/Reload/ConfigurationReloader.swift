@@ -138,6 +138,7 @@ final class ConfigurationReloader: Sendable {
     }
 
     private func prepareFolders(of settings: Settings) async throws {
+        try await cards.remember(settings)
         let first = try await firstWatch.find(in: settings)
         try await context.store.sort(by: UploadSort(settings))
         firstWatch.replace(first)
