@@ -57,9 +57,22 @@ enum Ledger {
         return []
     }
 
-    /// Files with an upload that is recorded as completed. Reads a copy, so that the next daemon finds the state as it
-    /// was left.
+    /// Files with an upload that is recorded as completed.
     static func completed(of state: FilePath) throws -> Set<FilePath> {
+        Set(
+            try answer(
+                "SELECT hex(relative) FROM asset JOIN upload ON upload.asset = asset.id WHERE upload.state = 'completed'",
+                ofCopy: state
+            ).map { FilePath(bytes: bytes($0[...])) })
+    }
+
+    /// The recorded names of cards.
+    static func cards(of state: FilePath) throws -> [String] {
+        try answer("SELECT name FROM card ORDER BY name", ofCopy: state)
+    }
+
+    /// Reads a copy, so that the next daemon finds the state as it was left.
+    private static func answer(_ sql: String, ofCopy state: FilePath) throws -> [String] {
         let copy = TemporaryFolder()
         for name in try Files.names(in: state) where name.fileExtension != "lock" {
             let path = state.appending(name)
@@ -69,11 +82,7 @@ enum Ledger {
         for name in try Files.names(in: copy.path) {
             let path = copy.path.appending(name)
             guard try beginsLikeADatabase(path) else { continue }
-            return Set(
-                answer(
-                    "SELECT hex(relative) FROM asset JOIN upload ON upload.asset = asset.id WHERE upload.state = 'completed'",
-                    of: path
-                ).map { FilePath(bytes: bytes($0[...])) })
+            return answer(sql, of: path)
         }
         return []
     }

@@ -156,4 +156,21 @@ struct CardPatternTests {
         }
         #expect(try await reader.fixture.stopDaemon()?.ending == .status(0))
     }
+
+    @Test("a refused reload gives no card a name")
+    func refused() async throws {
+        let reader = try Reader()
+        let one = try await card(at: reader.first, ["a.mp4"], seed: 1)
+        try reader.fixture.startDaemon()
+        try await reader.fixture.completes(1)
+        let right = reader.fixture.wholeConfiguration
+        reader.fixture.wholeConfiguration = right?.replacing("name: card", with: "name: other").replacing(
+            reader.fixture.socket.display, with: reader.fixture.socket.display + "2")
+        try reader.fixture.writeConfiguration()
+        let socket = ["--socket", reader.fixture.socket.display]
+        #expect(try await reader.fixture.runVerb("reload", socket) == nil)
+        #expect(one.path == reader.first)
+        #expect(try await reader.fixture.stopDaemon()?.ending == .status(0))
+        #expect(try Ledger.cards(of: reader.fixture.state) == ["card-EOS"])
+    }
 }
