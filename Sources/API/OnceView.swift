@@ -53,6 +53,8 @@ package struct OnceView: Codable, Sendable, Hashable {
     package var kept: [String]
     /// Folders that could not be scanned.
     package var absent: [FolderView]
+    /// Folders whose path is a pattern, and of which no card is mounted.
+    package var withoutCard: [String]
     /// Obstacles that concern more than one upload.
     package var troubles: [String]
 
@@ -63,6 +65,6 @@ package struct OnceView: Codable, Sendable, Hashable {
         self.completed = completed
         done = true
         (waiting, young, failed) = (0, 0, 0)
-        (uploads, settling, unreleased, kept, absent, troubles) = ([], [], [], [], [], [])
+        (uploads, settling, unreleased, kept, absent, withoutCard, troubles) = ([], [], [], [], [], [], [])
     }
 }

@@ -19,6 +19,7 @@ func onceLines(_ view: OnceView, _ console: Console, now: WallTime) -> [String] 
     }
     var lines = view.troubles.map { line("trouble", .red, "all", printable($0)) }
     lines += view.absent.map { line("unseen", .red, "folder \($0.name) (\($0.path))", printable($0.state.rawValue)) }
+    lines += view.withoutCard.map { line("no card", .dim, "folder \($0)", "no card is mounted") }
     for upload in view.uploads {
         let isFailed = upload.list.known == .failed
         lines.append(

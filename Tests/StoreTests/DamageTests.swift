@@ -197,12 +197,26 @@ struct DamageTests {
             try StateFiles.check(at: folder.path, wasUsed: true, copies: { 0 })
         }
         try await store.write { try $0.assets.reserveNumbers(upTo: 500) }
-        let aside = try #require(try await store.install(stamp: "20260102-030405"))
+        let aside = try #require(try await store.install(moment: "20260102-030405"))
         #expect(aside.name == "sluice.db.damaged-20260102-030405")
         #expect(try Files.read(aside, limit: 64 << 20) == old)
         let names = try Set(Files.names(in: folder.path).map(\.display))
         #expect(names.contains("sluice.db.damaged-20260102-030405-wal"))
         #expect(!names.contains { $0.contains("rebuild") })
         #expect(try StateFiles.problem(in: folder.path, copies: { 0 }) == nil)
+    }
+
+    @Test("two databases that are replaced in one second are both kept")
+    func installTwice() async throws {
+        let folder = try await made()
+        var kept: [String] = []
+        for _ in 1...3 {
+            let store = try await Store.openNew(
+                folder.path, clocks: ManualClocks(), sorting: .newestFirst, isTrial: false)
+            kept.append(try #require(try await store.install(moment: "20260102-030405")).name.display)
+        }
+        #expect(kept.map { $0.dropFirst("sluice.db.damaged-20260102-030405".count) } == ["", "-2", "-3"])
+        let names = try Set(Files.names(in: folder.path).map(\.display))
+        #expect(names.isSuperset(of: kept))
     }
 }

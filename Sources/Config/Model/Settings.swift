@@ -230,6 +230,12 @@ extension Settings {
     /// Those of the file: patterns in place of the folders of cards.
     package var writtenFolders: [FolderSettings] { folders.filter { $0.card == nil } + patternFolders }
 
+    /// Patterns of which no card is mounted.
+    package var foldersWithoutCard: [FolderSettings] {
+        let mounted = Set(presentFolders.compactMap(\.card?.pattern))
+        return patternFolders.filter { !mounted.contains($0.watch.name) }
+    }
+
     /// Replaces the folders of cards. Each gets the settings of its pattern, with a name and a path of its own.
     package mutating func add(cards: [Card]) {
         folders.removeAll { $0.card != nil }

@@ -84,7 +84,7 @@ extension Settings {
     }
 
     static func content(
-        of place: FilePath, named file: FilePath, _ findings: ProblemCollector
+        of place: FilePath, named file: FilePath, as kind: DocumentKind = .configuration, _ findings: ProblemCollector
     ) -> [UInt8]? {
         do throws(SystemError) {
             // Links are resolved first, because `Files.read` refuses a final link, and a configuration may well be one.
@@ -98,7 +98,7 @@ extension Settings {
             switch error.code {
             case EFBIG: findings.error("is larger than 1 MiB, which no configuration is", at: nil, in: file)
             case ENOENT, ENOTDIR:
-                findings.error("does not exist; name another with --config FILE or $SLUICE_CONFIG", at: nil, in: file)
+                findings.error(kind.missing, at: nil, in: file)
             case EACCES:
                 let group = UserDatabase.groupToJoin(for: file, writes: false)
                 let join = group.map { ", or join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`" }
@@ -111,7 +111,8 @@ extension Settings {
     }
 
     static func node(
-        _ file: FilePath, _ bytes: [UInt8], _ covering: SecretMasker, _ findings: ProblemCollector
+        _ file: FilePath, _ bytes: [UInt8], as kind: DocumentKind = .configuration, _ covering: SecretMasker,
+        _ findings: ProblemCollector
     ) -> Node? {
         let number = findings.sources.count
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]  // a byte order mark has no meaning in UTF-8
@@ -129,7 +130,7 @@ extension Settings {
         findings.sources.append(SourceText(file: file, text: text))
         do throws(YAMLSyntaxError) {
             guard let root = try NodeReader.read(bytes, file: number) else {
-                findings.error("is empty; a configuration begins with `version: 1`", at: nil, in: file)
+                findings.error(kind.empty, at: nil, in: file)
                 return nil
             }
             covering.cover(root, in: &findings.sources[number])

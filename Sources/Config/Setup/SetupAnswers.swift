@@ -56,8 +56,8 @@ package struct SetupAnswers: Sendable {
     package static func load(_ file: FilePath, types: [DestinationSchema]) throws(ConfigErrors) -> SetupAnswers {
         let findings = ProblemCollector()
         var answers = SetupAnswers(types: types)
-        if let bytes = Settings.content(of: file, named: file, findings),
-            let root = Settings.node(file, bytes, SecretMasker(types: []), findings)
+        if let bytes = Settings.content(of: file, named: file, as: .answers, findings),
+            let root = Settings.node(file, bytes, as: .answers, SecretMasker(types: []), findings)
         {
             let fields = MappingReader(root, section, path: "", start: root.start, findings: findings)
             for question in Question.allCases {

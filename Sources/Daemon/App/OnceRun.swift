@@ -131,6 +131,7 @@ struct OnceRun: Sendable {
         // If `release_unsure` is set, keeping the source is intended: as in `check`.
         let isLeft = kept.keys.contains { context.configuration.folder($0)?.releaseUnsure == nil }
         view.absent = watcher.states().map(FolderView.init).filter { !$0.state.isWatched }
+        view.withoutCard = context.settings.foldersWithoutCard.map(\.watch.name)
         view.troubles = troubles.all.map(\.text).sorted()
         view.done =
             view.waiting == 0 && view.failed == 0 && view.unreleased.isEmpty && !isLeft

@@ -119,8 +119,7 @@ struct StatusCollector: Sendable {
                     limit: bandwidth.rate(ofFolder: state.folder), retention: retained))
         }
         // Without a card a pattern has no folder yet, and people look for its name.
-        let present = Set(parts.now.settings.presentFolders.compactMap(\.card?.pattern))
-        for folder in parts.now.settings.patternFolders where !present.contains(folder.watch.name) {
+        for folder in parts.now.settings.foldersWithoutCard {
             guard let pattern = folder.pattern else { continue }
             let state = WatchState(
                 folder.watch, .absent("no file system is mounted at \(pattern.mount.display)"))

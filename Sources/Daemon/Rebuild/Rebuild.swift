@@ -175,8 +175,8 @@ package final class Rebuild: Sendable {
             try await context.store.discard()
             return report
         }
-        let stamp = LocalTime(context.clocks.wall()).formatted("%Y%m%d-%H%M%S")
-        report.setAside = try await context.store.install(stamp: stamp)?.display
+        let moment = LocalTime(context.clocks.wall()).formatted("%Y%m%d-%H%M%S")
+        report.setAside = try await context.store.install(moment: moment)?.display
         // Last: if a start comes before this, it sets aside a copy that is still among the others.
         report.unmatched = try await blocking { try loose.map { try staging.setAside(FilePath("\($0)")).display } }
         return report

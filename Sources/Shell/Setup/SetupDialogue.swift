@@ -118,7 +118,9 @@ struct SetupDialogue {
                 try SecretPrompt.read { try console.raw(question) }
             }
             return token.isEmpty ? nil : token
-        } catch is SecretPrompt.Failure {
+        } catch SecretPrompt.Failure.interrupted {
+            throw CommandError(.failed, "interrupted; nothing was written")
+        } catch SecretPrompt.Failure.ended {
             throw CommandError(.usage, "the input ended before the last answer; nothing was written")
         }
     }

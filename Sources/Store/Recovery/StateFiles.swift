@@ -102,15 +102,34 @@ package enum StateFiles {
         }
     }
 
+    /// The name of an old database that was replaced.
+    private static func aside(_ stamp: String) -> FilePath { FilePath("\(database).damaged-\(stamp)") }
+
+    /// `moment`, with a number when another database of the same second was set aside.
+    static func freeStamp(in folder: FilePath, at moment: String) throws(SystemError) -> String {
+        var stamp = moment
+        var number = 1
+        while try isTaken(stamp, in: folder) {
+            number += 1
+            stamp = "\(moment)-\(number)"
+        }
+        return stamp
+    }
+
+    private static func isTaken(_ stamp: String, in folder: FilePath) throws(SystemError) -> Bool {
+        for file in files(of: aside(stamp), in: folder) where try FileStatus.ifPresent(at: file) != nil { return true }
+        return false
+    }
+
     /// Puts the finished new database in place of the old one, which keeps its bytes under another name.
     ///
     /// During this, the new one's name keeps every daemon from starting; its rename is the last step. May be repeated
     /// after a crash at any line.
     ///
-    /// - Parameter stamp: `YYYYMMDD-HHMMSS`, the same each time.
+    /// - Parameter stamp: From ``freeStamp(in:at:)``, the same each time.
     /// - Returns: The old database's new path; `nil` when there was none.
     static func install(in folder: FilePath, stamp: String) throws(SystemError) -> FilePath? {
-        let aside = FilePath("\(database).damaged-\(stamp)")
+        let aside = aside(stamp)
         for (old, new) in zip(files(of: database, in: folder), files(of: aside, in: folder)) {
             if try FileStatus.ifPresent(at: old) != nil { try Files.renameNoReplace(old, to: new) }
             CrashPoint.reached("rebuild-aside")

@@ -55,8 +55,10 @@ extension Store {
 
     /// Puts this complete new database in place of the old one. The store is closed then.
     ///
+    /// - Parameter moment: `YYYYMMDD-HHMMSS`, in the old one's new name. A number follows where that name is taken.
     /// - Returns: The old database's new path; `nil` when there was none.
-    package func install(stamp: String) async throws -> FilePath? {
+    package func install(moment: String) async throws -> FilePath? {
+        let stamp = try StateFiles.freeStamp(in: folder, at: moment)
         try await write { tx in try tx.settings.set("rebuilt", stamp) }
         closeFiles()
         defer { close() }

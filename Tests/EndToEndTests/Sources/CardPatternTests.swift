@@ -173,4 +173,13 @@ struct CardPatternTests {
         #expect(try await reader.fixture.stopDaemon()?.ending == .status(0))
         #expect(try Ledger.cards(of: reader.fixture.state) == ["card-EOS"])
     }
+
+    @Test("a run without a card is done, and names the folder that has none")
+    func withoutCard() async throws {
+        let reader = try Reader()
+        try reader.fixture.writeConfiguration()
+        let run = try await reader.fixture.verb("run", ["--once", "--json"])
+        #expect(run.status == 0, "\(run)")
+        #expect(run.printed.contains(#""without_card":["card"]"#), "\(run)")
+    }
 }

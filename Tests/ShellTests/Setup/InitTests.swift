@@ -80,6 +80,18 @@ struct InitTests {
         #expect(try FileStatus.ifPresent(at: etc) == nil)
     }
 
+    @Test("a file of answers that is empty or absent is reported as one, and not as a configuration")
+    func noAnswers() async throws {
+        let empty = try folder.write("empty.yaml", [])
+        let absent = folder.path.appending("absent.yaml")
+        for (answers, words) in [
+            (empty, "lines like `folder: /srv/camera`"), (absent, "name another with --from FILE"),
+        ] {
+            let result = try await typist.run(["init", "--config", file.display, "--from", answers.display])
+            #expect(result.status == .status(78) && result.errors.contains(words), "\(result.errors)")
+        }
+    }
+
     @Test("a destination that does not answer leaves nothing behind, unless it is not to be asked")
     func unreachable() async throws {
         let token = try folder.write("token", Array("a-token-of-24-characters\n".utf8))
@@ -146,7 +158,8 @@ struct InitTests {
         let result = try await typist.type(
             [("Where do they go?", "http://nas.invalid/\n"), ("which is not shown", "half\u{03}")],
             options(["--offline"]))
-        #expect(result.status == .status(64), "\(result.shown)")
+        #expect(result.status == .status(1), "\(result.shown)")
+        #expect(result.shown.contains("interrupted; nothing was written"))
         #expect(!result.shown.contains("half"))
         #expect(try FileStatus.ifPresent(at: etc) == nil)
     }
