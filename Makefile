@@ -23,7 +23,7 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build man deb release test-package build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build man check-deb check-release deb release test-package build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -87,12 +87,19 @@ man:
 	@.build/release/Manual .build/man "$$(git log -1 --format=%cs 2>/dev/null || date +%F)"
 	@printf '%s\n' .build/man/sluice.1 .build/man/sluice.yaml.5
 
+# Before the build, which takes minutes.
+check-deb:
+	@$(if $(filter arm64,$(ARCH)),,scripts/make-deb --check)
+
+check-release:
+	@KEY='$(KEY)' scripts/make-release --check
+
 # The manual pages are the same for each architecture.
-deb: $(if $(filter arm64,$(ARCH)),man,build man)
+deb: check-deb $(if $(filter arm64,$(ARCH)),man,build man)
 	@$(if $(filter arm64,$(ARCH)),scripts/cross-arm64 deb,scripts/make-deb)
 
 # The package for arm64 is made again too if it was built here once.
-release: deb
+release: check-release deb
 	@$(if $(wildcard .build/arm64/sluice),scripts/cross-arm64 deb)
 	@KEY='$(KEY)' scripts/make-release
 
