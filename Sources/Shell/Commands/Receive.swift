@@ -116,8 +116,8 @@ private func readToken(_ file: FilePath?, _ log: Log) async throws -> [UInt8]? {
     } catch {
         throw CommandError(.config, "\(error)")
     }
-    // Secrets are often links to the current version of a file.
-    if let status = try? FileStatus(at: Files.real(file) ?? file), status.mode & 0o044 != 0 {
+    // Secrets are often links to the current version of a file. systemd gives its credentials to a group too.
+    if let status = try? FileStatus(at: Files.real(file) ?? file), status.mode & 0o004 != 0 {
         log.warning("the token can be read by others; chmod 600 it", ["file": file.display])
     }
     return Array(token.reveal().utf8)
