@@ -89,10 +89,13 @@ man:
 
 # Before the build, which takes minutes.
 check-deb:
-	@$(if $(filter arm64,$(ARCH)),,scripts/make-deb --check)
+	@$(if $(filter-out arm64 $(shell dpkg --print-architecture),$(ARCH)),\
+		printf 'make deb: `%s` is neither this machine nor arm64\n' '$(ARCH)' >&2; exit 64)
+	@$(if $(filter arm64,$(ARCH)),scripts/cross-arm64 --check,scripts/make-deb --check)
 
 check-release:
 	@KEY='$(KEY)' scripts/make-release --check
+	@$(if $(wildcard .build/arm64/sluice),scripts/cross-arm64 --check)
 
 # The manual pages are the same for each architecture.
 deb: check-deb $(if $(filter arm64,$(ARCH)),man,build man)
