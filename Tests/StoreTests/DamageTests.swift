@@ -206,6 +206,23 @@ struct DamageTests {
         #expect(try StateFiles.problem(in: folder.path, copies: { 0 }) == nil)
     }
 
+    @Test("`check` is told why a start would refuse a database: of a newer program, or damaged")
+    func refusal() async throws {
+        #expect(try StateFiles.refusal(in: TemporaryFolder().path) == nil)
+        let folder = try await made()
+        #expect(try StateFiles.refusal(in: folder.path) == nil)
+        let connection = try Connection(path: database(folder))
+        try connection.execute("PRAGMA user_version = 9999")
+        connection.close()
+        let before = try Files.read(database(folder), limit: 64 << 20)
+        let newer = try #require(try StateFiles.refusal(in: folder.path))
+        #expect("\(newer)".contains("of version 9999") && newer.remedy == nil)
+        #expect(try Files.read(database(folder), limit: 64 << 20) == before)
+        try Files.replace(database(folder), with: Array(repeating: 0x41, count: 8192))
+        let damaged = try #require(try StateFiles.refusal(in: folder.path))
+        #expect("\(damaged)".contains("is damaged") && damaged.remedy?.contains("sluice rebuild") == true)
+    }
+
     @Test("two databases that are replaced in one second are both kept")
     func installTwice() async throws {
         let folder = try await made()

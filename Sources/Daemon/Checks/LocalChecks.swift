@@ -275,6 +275,17 @@ enum LocalChecks {
 
     private static func state(_ path: FilePath) -> CheckResult {
         let result = ownFolder(path, what: "the queue", key: "state")
+        do {
+            if let refusal = try StateFiles.refusal(in: existing(path).base) {
+                return CheckResult(
+                    .failed, "the daemon would not start: \(refusal)" + (refusal.remedy.map { "; \($0)" } ?? ""))
+            }
+        } catch {
+            // A folder that this user may not read is reported with the rest of its rights.
+            if !error.isDenied {
+                return CheckResult(.failed, "\(path.display): \(error.reason); put it on a local disk that works")
+            }
+        }
         if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededSpace {
             return CheckResult(
                 .failed,

@@ -78,6 +78,22 @@ package enum StateFiles {
         }
     }
 
+    /// Why a start would refuse the database in `folder`, which a daemon may be using; `nil` where none is there, and where
+    /// it may be used. Reads a few pages, and changes nothing.
+    package static func refusal(in folder: FilePath) throws(SystemError) -> UnusableStateError? {
+        let path = folder.appending(database)
+        guard try FileStatus.ifPresent(at: path) != nil else { return nil }
+        do throws(StoreError) {
+            let connection = try Connection(path: path, asEvidence: true)
+            defer { connection.close() }
+            try Schema.verify(connection)
+        } catch {
+            // Other errors depend on who asks, and when.
+            if error.isCorrupt || error.code == Schema.tooNew { return UnusableStateError(database: path, error: error) }
+        }
+        return nil
+    }
+
     /// Whether the log of the database in `folder` exists with all its frames: no committed data is missing.
     package static func hasCompleteLog(in folder: FilePath) throws -> Bool {
         let log = files(of: database, in: folder)[1]
