@@ -69,6 +69,17 @@ struct ConfigurationFile: Sendable {
                 return DefaultPlaces(for: path, environment: environment).socket
             }
         }
-        return try await load(disk: .unchecked).settings.control.socket
+        do { return try await load(disk: .unchecked).settings.control.socket } catch let error as CommandError {
+            // The daemon runs with the text before the mistake, and a person must reach it: also to let it refuse this one.
+            guard let socket = usualSocket else { throw error }
+            return socket
+        }
+    }
+
+    /// The socket of the service that reads this file, if there is one. Elsewhere several files share a socket by default.
+    private var usualSocket: FilePath? {
+        guard DefaultPlaces.isOfSystem(path) || environment("RUNTIME_DIRECTORY") != nil else { return nil }
+        let socket = DefaultPlaces(for: path, environment: environment).socket
+        return (try? FileStatus.ifPresent(at: socket)) == nil ? nil : socket
     }
 }

@@ -292,6 +292,34 @@ struct VerbTests {
         }
     }
 
+    @Test(
+        "while the configuration has a mistake, the service is still reached",
+        arguments: ["status", "metrics", "reload"])
+    func mistake(_ verb: FilePath) async throws {
+        try await withDaemon { daemon, socket in
+            let folder = TemporaryFolder()
+            let file = try folder.write("sluice.yaml", Array("version: 1\npolicy: {bandwith: 1}\n".utf8))
+            func call(_ environment: [String: String]) async -> (ExitCode, String) {
+                let screen = Screen()
+                let status = await Shell.run(
+                    [verb, "--config", file], console: screen.console(environment: environment), signals: nil)
+                return (status, screen.errors)
+            }
+            // As systemd tells `ExecReload=`.
+            let (reached, words) = await call(["RUNTIME_DIRECTORY": socket.parent.display])
+            #expect(reached == .ok, "\(words)")
+            let asked = daemon.asked
+            #expect(asked == ["\(verb.display)"])
+
+            let (unreached, mistake) = await call(["RUNTIME_DIRECTORY": folder.path.display])
+            #expect(unreached == .config)
+            #expect(mistake.contains("did you mean `bandwidth`?"), "\(mistake)")
+            #expect(
+                await call([:]).0 == .config, "the file may belong to another daemon than the one on the usual socket")
+            #expect(daemon.asked == asked)
+        }
+    }
+
     @Test("a reload shows the changes, or each mistake with its place and that nothing was applied")
     func reload() async throws {
         try await withDaemon { daemon, socket in
