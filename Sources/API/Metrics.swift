@@ -89,6 +89,9 @@ package struct Metric: Hashable, Sendable {
         "Whether the route to it is metered: 1, 0, or -1 if unknown; only if a rule depends on it")
     package static let folderPresent = Metric(
         "folder_present", .gauge, ["folder"], "Whether the folder exists and is watched (1)")
+    package static let folderRemovable = Metric(
+        "folder_removable", .gauge, ["folder"],
+        "Whether the configuration says that its medium is removed from time to time (1)")
     package static let settling = Metric("settling_files", .gauge, ["folder"], "Files that have not settled yet")
     package static let polled = Metric(
         "polled_directories", .gauge, ["folder"], "Directories that are scanned periodically")
@@ -130,10 +133,10 @@ package struct Metric: Hashable, Sendable {
     package static let all: [Metric] = [
         files, uploads, uploadBytes, sentBytes, receivedBytes, failures, verifyFailures, durations, overflows,
         hookNotices, hookFailures, hookWaiting, hookOldest, hookHeld, queueItems, queueBytes,
-        oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, settling, polled, unwatched,
-        stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles,
-        quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident, openFiles,
-        maxOpenFiles,
+        oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, folderRemovable, settling,
+        polled, unwatched, stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes,
+        quotaUsedFiles, quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident,
+        openFiles, maxOpenFiles,
     ]
 }
 

@@ -31,7 +31,10 @@ struct MetricsCollector: Sendable {
             for end in UploadEnd.allCases { view.set(.uploads, [name, end.rawValue], 0) }
             for metric in [Metric.uploadBytes, .verifyFailures] { view.set(metric, [name], 0) }
         }
-        for folder in runtime.settings.folders { view.set(.files, [folder.watch.name], 0) }
+        for folder in runtime.settings.folders {
+            view.set(.files, [folder.watch.name], 0)
+            view.set(.folderRemovable, [folder.watch.name], folder.removable == .always)
+        }
         for hook in runtime.settings.hooks {
             for result in ["delivered", "given_up", "dropped"] { view.set(.hookNotices, [hook.name, result], 0) }
             view.set(.hookFailures, [hook.name], 0)

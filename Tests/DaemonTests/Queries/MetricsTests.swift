@@ -53,6 +53,7 @@ struct MetricsTests {
         #expect(number(view, .stagingLimit) == 1_000_000)
         #expect(number(view, .destinationOpen, "nas") == 1)
         #expect(number(view, .folderPresent, "cam") == 1)
+        #expect(number(view, .folderRemovable, "cam") == 0)
         #expect(view.numbers[.lastSuccess]?.count == 1)
         #expect(view.numbers[.oldest]?.count == 1)
         guard case .spread(let spread)? = view.numbers[.durations]?[["nas"]] else { throw NoHistogram() }

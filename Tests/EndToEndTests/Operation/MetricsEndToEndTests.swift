@@ -17,19 +17,6 @@ private enum Promtool {
     }
 }
 
-/// The Pushgateway of Prometheus, from Debian's package.
-private enum Pushgateway {
-    static let need =
-        "prometheus-pushgateway, unpacked under .build/tools: apt-get update, then scripts/test-tools pushgateway"
-
-    static let path = Task { () -> FilePath? in
-        let found = try? await blocking {
-            try Tools.debian("pushgateway").appending("usr/bin/prometheus-pushgateway")
-        }
-        return found
-    }
-}
-
 /// The values of a text, by name and labels as written.
 private func numbers(_ text: String) -> [String: Double] {
     var numbers: [String: Double] = [:]
@@ -107,6 +94,7 @@ struct MetricsEndToEndTests {
         fixture.policyKeys = ["quotas: [{per: day, bytes: 1 GB, files: 500}]", "metered: pause"]
         fixture.stagingKeys = ", max_size: 1 GB"
         fixture.uploadTo = ["nas", "archive"]
+        fixture.folderKeys = ["removable: always"]
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -115,6 +103,7 @@ struct MetricsEndToEndTests {
             let text = try await scrape(fixture)
             return numbers(text)[#"sluice_uploads_total{destination="archive",result="completed"}"#] == 1 ? text : nil
         }
+        #expect(numbers(text)[#"sluice_folder_removable{folder="camera"}"#] == 1)
         let file = try fixture.folder.write("scraped.prom", Array(text.utf8))
         let judge = try Child(
             "/bin/sh", ["-c", "exec \"$1\" check metrics <\"$2\"", "sh", promtool.display, file.display],
@@ -246,56 +235,26 @@ struct MetricsEndToEndTests {
     }
 
     @Test(
-        "push-metrics sends the figures to a Pushgateway while uploads to its destination may run, and nothing otherwise",
-        .enabled("\(Pushgateway.need)") { await Pushgateway.path.value != nil })
-    func pushed() async throws {
-        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
-        try await fixture.startReceiver()
-        try fixture.startDaemon()
-        _ = try await scrape(fixture)
-        let own = try Loopback.freePort()
-        let gateway = try Child(
-            try #require(await Pushgateway.path.value), ["--web.listen-address=127.0.0.1:\(own)"],
-            output: fixture.folder.path.appending("gateway.out"), errors: fixture.folder.path.appending("gateway.err"))
-        defer { gateway.end(with: SIGKILL) }  // before the fixture's folder is removed
-        let (transport, address) = (Transport(), "http://127.0.0.1:\(own)")
-        func figures() async throws -> String? {
-            try gateway.requireRunning()
-            guard let answer = try? await transport.send(Request("GET", address + "/metrics")) else { return nil }
-            let text = String(decoding: answer.body, as: UTF8.self)
-            return text.split(separator: "\n").filter { $0.contains(#"instance="front""#) }.joined(separator: "\n")
+        "Prometheus accepts the blocks of the page on monitoring",
+        .enabled("\(Promtool.need)") { await Promtool.path.value != nil })
+    func pageBlocks() async throws {
+        let promtool = try #require(await Promtool.path.value)
+        let folder = TemporaryFolder()
+        let rules = Repository.root.appending("packaging/prometheus/sluice.rules.yaml")
+        _ = try folder.write("sluice.rules.yaml", Array(try Files.read(rules)))
+        let blocks = try Page("docs/monitoring.md").blocks("").filter { $0.contains("scrape_configs:") }
+        #expect(blocks.count == 2)
+        // Without it, Prometheus puts the Pushgateway's own name into `instance`, for which the alerts would be.
+        #expect(blocks.last?.contains("honor_labels: true") == true)
+        for block in blocks {
+            let file = try folder.write("prometheus.yml", Array(block.utf8))
+            let judge = try Child(
+                promtool, ["check", "config", "--syntax-only", file.display],
+                output: folder.path.appending("promtool.out"), errors: folder.path.appending("promtool.err"))
+            let ending = try await judge.end(within: .seconds(60))
+            let words = try judge.standardOutput() + judge.standardError()
+            #expect(ending == .status(0), "\(words)")
         }
-        try await eventually("the Pushgateway answers") { try await figures() }
-        func push(with destination: String) async throws -> (ending: Child.Ending?, words: String) {
-            let script = try Child(
-                Repository.root.appending("packaging/prometheus/push-metrics"), [],
-                environment: [
-                    "PUSH_URL": address, "PUSH_WITH": destination, "PUSH_NAME": "front",
-                    "SLUICE_CONFIG": fixture.config.display,
-                    "PATH": "\(Setting.binary().parent.display):/usr/bin:/bin",
-                ], output: fixture.folder.path.appending("push.out"), errors: fixture.folder.path.appending("push.err"))
-            let ending = try await script.end(within: .seconds(30))
-            return (ending, try script.standardError())
-        }
-
-        try await eventually("the daemon shows its destination as open") {
-            try await scrape(fixture).contains(#"sluice_destination_open{destination="nas"} 1"#)
-        }
-        _ = try await fixture.runVerb("pause")
-        let held = try await push(with: "nas")
-        #expect(held.ending == .status(75), "\(held.words)")
-        #expect(try await figures() == "")
-
-        _ = try await fixture.runVerb("resume")
-        let sent = try await push(with: "nas")
-        #expect(sent.ending == .status(0), "\(sent.words)")
-        let text = try await figures() ?? ""
-        #expect(text.contains("sluice_build_info{"))
-        #expect(text.contains(#"sluice_folder_present{folder="camera",instance="front",job="sluice"} 1"#))
-
-        let unknown = try await push(with: "na")
-        #expect(unknown.ending == .status(78), "\(unknown.words)")
-        await transport.stop()
     }
 
     @Test("a reader of the files always finds a complete one")
