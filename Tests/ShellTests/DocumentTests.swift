@@ -11,7 +11,7 @@ import Testing
 @Suite("Documents")
 struct DocumentTests {
     private static let recipes = ["lte-camera", "memory-card", "nas-to-s3", "remux", "from-rclone"]
-    /// The pages whose commands and YAML are tested here.
+    /// The pages whose YAML is whole configurations.
     static let pages =
         ["README.md", "docs/getting-started.md", "docs/troubleshooting.md", "docs/recipes/README.md"]
         + recipes.map { "docs/recipes/\($0).md" }
@@ -96,8 +96,7 @@ struct DocumentTests {
         return false
     }
 
-    @Test(
-        "each command of sluice in the pages is one that the parser accepts", arguments: pages + ["docs/operations.md"])
+    @Test("each command of sluice in the manual is one that the parser accepts", arguments: ManualPages.all)
     func commands(_ page: String) throws {
         for block in try Page(FilePath(page)).blocks("") {
             for line in block.split(separator: "\n") {
@@ -145,7 +144,7 @@ struct DocumentTests {
         }
     }
 
-    @Test("each link in the pages leads to a file, and to a heading in it", arguments: pages + ["docs/operations.md"])
+    @Test("each link in the manual leads to a file, and to a heading in it", arguments: ManualPages.all)
     func links(_ page: String) throws {
         let base = FilePath(page).parent
         for piece in try Self.text(page).split(separator: "](").dropFirst() {
