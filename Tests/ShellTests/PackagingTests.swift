@@ -38,9 +38,12 @@ struct PackagingTests {
         let settings = try settings(unit)
         #expect(settings["Restart"] == ["on-failure"])
         let kept = settings["RestartPreventExitStatus"]?.flatMap { $0.split(separator: " ") } ?? []
-        // sysexits.h; and the statuses of systemd for a failed start (systemd.exec(5)): program, group, user,
-        // capabilities, namespace, call filter, credentials.
-        #expect(Set(kept) == ["64", "78", "203", "216", "217", "218", "226", "228", "243"])
+        // sysexits.h; a missing library (ld.so(8)); and the statuses of systemd for a failed start (systemd.exec(5)): program,
+        // group, user, capabilities, namespace, call filter, folders for socket, state and configuration, credentials.
+        #expect(
+            Set(kept) == [
+                "64", "78", "127", "203", "216", "217", "218", "226", "228", "233", "238", "241", "243",
+            ])
         let pause = try #require(settings["RestartSec"]?.first.flatMap { Int($0.dropLast(1)) })
         let burst = try #require(settings["StartLimitBurst"]?.first.flatMap { Int($0) })
         #expect(settings["StartLimitIntervalSec"] == ["15min"])
