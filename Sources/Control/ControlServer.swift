@@ -34,10 +34,13 @@ package final class ControlServer: Sendable {
     private let servers: [(server: WebServer, service: ControlService)]
     /// The port of the address; `nil` without one.
     package let port: Int?
+    /// Whether no interface of this machine had the address when the server started.
+    package let awaitsAddress: Bool
 
-    private init(_ servers: [(server: WebServer, service: ControlService)], port: Int?) {
+    private init(_ servers: [(server: WebServer, service: ControlService)], port: Int?, awaitsAddress: Bool) {
         self.servers = servers
         self.port = port
+        self.awaitsAddress = awaitsAddress
     }
 
     /// Listens on `socket`, with mode 0660: owner and group of the process may connect.
@@ -74,7 +77,7 @@ package final class ControlServer: Sendable {
             }
             servers.append((server, service))
         }
-        let port = servers.first?.server.port
+        let (port, awaitsAddress) = (servers.first?.server.port, servers.first?.server.awaitsAddress ?? false)
         let service = ControlService(
             operations, authorizer: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat, log: log)
         do {
@@ -89,7 +92,7 @@ package final class ControlServer: Sendable {
             for entry in servers { await entry.server.stop() }
             throw error
         }
-        return ControlServer(servers, port: port)
+        return ControlServer(servers, port: port, awaitsAddress: awaitsAddress)
     }
 
     /// Maximum number of connections, and how many of them may be event streams: fewer, so that a command always gets

@@ -17,6 +17,8 @@ package struct ReceiverError: Error, Hashable, Sendable, CustomStringConvertible
 package final class Receiver: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
+    /// Whether no interface of this machine had the address when the receiver started.
+    package var awaitsAddress: Bool { server.awaitsAddress }
 
     private let directory: UploadDirectory
     private let server: WebServer

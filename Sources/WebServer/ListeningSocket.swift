@@ -10,6 +10,8 @@ struct ListeningSocket {
     let port: Int
     /// The name of a Unix socket, and the inode that distinguishes it from a successor's.
     let file: (path: FilePath, inode: UInt64)?
+    /// Whether no interface had the address: connections arrive when one has it.
+    let awaitsAddress: Bool
 
     init(_ address: ServerEndpoint) throws(WebServerError) {
         switch address {
@@ -18,10 +20,13 @@ struct ListeningSocket {
         }
     }
 
-    private init(number: CInt, port: Int, file: (path: FilePath, inode: UInt64)?) {
+    private init(
+        number: CInt, port: Int, file: (path: FilePath, inode: UInt64)? = nil, awaitsAddress: Bool = false
+    ) {
         self.number = number
         self.port = port
         self.file = file
+        self.awaitsAddress = awaitsAddress
     }
 
     /// Removes the name of a Unix socket, unless another server has replaced it meanwhile.
@@ -93,19 +98,29 @@ struct ListeningSocket {
         guard result == 0, let first = found else { throw problem(String(cString: gai_strerror(result))) }
         defer { freeaddrinfo(found) }
         var last = "no address"
-        for entry in sequence(first: first, next: { $0.pointee.ai_next }) {
-            let number = socket(entry.pointee.ai_family, streamSocket | closeOnExec, 0)
-            guard number >= 0 else {
+        // An address that comes later, as from DHCP at boot, must not end the daemon: where no address of the name can be
+        // bound now, the kernel binds the first one before an interface has it (IP_FREEBIND, ip(7)).
+        for awaitsAddress in [false, true] {
+            var isAbsent = false
+            for entry in sequence(first: first, next: { $0.pointee.ai_next }) {
+                let number = socket(entry.pointee.ai_family, streamSocket | closeOnExec, 0)
+                guard number >= 0 else {
+                    last = reason()
+                    continue
+                }
+                var on: CInt = 1
+                let size = socklen_t(MemoryLayout<CInt>.size)
+                setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &on, size)
+                if awaitsAddress { setsockopt(number, CInt(IPPROTO_IP), IP_FREEBIND, &on, size) }
+                if bind(number, entry.pointee.ai_addr, entry.pointee.ai_addrlen) == 0, listen(number, backlog) == 0 {
+                    return ListeningSocket(
+                        number: number, port: boundPort(number) ?? port, awaitsAddress: awaitsAddress)
+                }
+                isAbsent = isAbsent || errno == EADDRNOTAVAIL
                 last = reason()
-                continue
+                close(number)
             }
-            var on: CInt = 1
-            setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
-            if bind(number, entry.pointee.ai_addr, entry.pointee.ai_addrlen) == 0, listen(number, backlog) == 0 {
-                return ListeningSocket(number: number, port: boundPort(number) ?? port, file: nil)
-            }
-            last = reason()
-            close(number)
+            if !isAbsent { break }
         }
         throw problem(last)
     }

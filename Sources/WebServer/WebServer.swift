@@ -15,6 +15,8 @@ internal import Synchronization
 package final class WebServer: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
+    /// Whether no interface of this machine had the address when it was bound: connections arrive when one has it.
+    package let awaitsAddress: Bool
 
     private let serverState: ServerState
     private let socket: ListeningSocket
@@ -43,6 +45,7 @@ package final class WebServer: Sendable {
         socket = try ListeningSocket(address)
         serverState = ServerState(service: service, isEnciphered: identity != nil, limits: limits)
         port = socket.port
+        awaitsAddress = socket.awaitsAddress
         let started = sluice_mhd_start(
             socket.number, UInt32(max(1, threads)), UInt32(limits.connections),
             UInt32(clamping: max(1, limits.idle.components.seconds)), max(memory, 64 << 10),

@@ -54,6 +54,23 @@ struct ConnectionTests {
         Issue.record("the server read all bytes")
     }
 
+    @Test("an address that no interface has yet, as before DHCP, is bound; a taken port is an error as before")
+    func absentAddress() async throws {
+        // For documentation (RFC 5737), so no interface has it.
+        let early = try WebServer(.tcp(host: "192.0.2.1", port: 0), service: Guarded(), threads: 1)
+        #expect(early.awaitsAddress && early.port > 0)
+        #expect(throws: WebServerError.self) {
+            try WebServer(.tcp(host: "192.0.2.1", port: early.port), service: Guarded(), threads: 1)
+        }
+        await early.stop()
+        try await serving(Guarded(), ConnectionLimits()) { server in
+            #expect(!server.awaitsAddress)
+            #expect(throws: WebServerError.self) {
+                try WebServer(.tcp(host: "127.0.0.1", port: server.port), service: Guarded(), threads: 1)
+            }
+        }
+    }
+
     @Test("a header sent byte by byte has a time limit; an authorized client keeps its connection")
     func slowHead() async throws {
         try await serving(Guarded(), ConnectionLimits(headTime: .milliseconds(300))) { server in

@@ -51,14 +51,11 @@ extension Verb {
             receiver = try await Receiver.start(
                 into: try absolute(into), listen: .tcp(host: address.host, port: address.port), token: token,
                 maxSize: limit, limits: limits, log: { log.info($0) })
-        } catch let error as SystemError {
-            throw CommandError(.config, "\(error)", remedy: "Name a folder that this user may write to.")
-        } catch {
-            throw CommandError(.config, redacted(printable("\(error)")))
-        }
+        } catch { throw receiverError(error) }
         let host = address.host.contains(":") ? "[\(address.host)]" : address.host
         let isOpen = token == nil && !["127.0.0.1", "::1", "localhost"].contains(address.host)
         if let complaint = token.flatMap({ complaint(aboutToken: $0) }) { log.warning(complaint) }
+        if receiver.awaitsAddress { log.warning(absentAddress, ["listen": host]) }
         if isOpen { log.warning("any client that reaches this address may upload; use --token-file", ["listen": host]) }
         if limits.connections < ConnectionLimits().connections {
             log.notice(
@@ -73,6 +70,14 @@ extension Verb {
         log.notice("stopped")
         return .ok
     }
+}
+
+private func receiverError(_ error: any Error) -> CommandError {
+    guard let error = error as? SystemError else { return CommandError(.config, redacted(printable("\(error)"))) }
+    // A full disk may have space in a minute, so the service must try again.
+    return error.isFull
+        ? CommandError(.notNow, "\(error)", remedy: "Free space on the disk of that folder.")
+        : CommandError(.config, "\(error)", remedy: "Name a folder that this user may write to.")
 }
 
 private func untilStopped(_ call: Invocation, _ log: Log) async {

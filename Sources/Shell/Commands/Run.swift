@@ -63,6 +63,7 @@ extension Verb {
                         "address": remote.listen.port == 0 ? "\(remote.listen) (port \(port))" : "\(remote.listen)",
                         "tls": remote.certificate == nil ? "no" : "yes",
                     ])
+                if server?.awaitsAddress == true { log.warning(absentAddress, ["address": "\(remote.listen)"]) }
             }
         } catch {
             guard once != nil else { throw socketError(error, loaded.settings.control.socket) }
@@ -89,6 +90,9 @@ extension Verb {
         return left.done ? .ok : .notNow
     }
 }
+
+/// For the log: at boot DHCP may be later than the daemon, so this is no reason to end.
+let absentAddress = "no interface of this machine has this address yet; requests are answered when one has it"
 
 /// Opens the state, and waits for space on its disk until a signal ends that.
 ///
