@@ -36,7 +36,36 @@ struct MissingSpace: Sendable {
     }
 }
 
-/// Starts the daemon, and waits while the only problem is missing space.
+/// Why the daemon waits before it starts.
+private struct StartObstacle {
+    /// For clients and the service manager.
+    var text: String
+    /// For the log: at the beginning and the end of the wait.
+    var began: String
+    var ended: String
+    /// What the daemon waits for.
+    var object: String
+    var remedy: String?
+
+    init(_ missing: MissingSpace) {
+        text = missing.text
+        began = "not enough disk space to start: the daemon waits for it"
+        ended = "there is enough disk space: the daemon starts"
+        object = "disk space"
+        remedy = "Free space on the disk of \(missing.folder.display)."
+    }
+
+    /// Another process uses the state. The service manager would try again for ever, with lines in the log each time, and
+    /// the other process may be a run that ends by itself.
+    init(_ locked: StateLockedError) {
+        text = printable("\(locked)")
+        began = "another process uses the state folder: the daemon waits until it is free"
+        ended = "the state folder is free: the daemon starts"
+        object = "the state folder"
+    }
+}
+
+/// Starts the daemon, and waits while the only problem is missing space or, in a service, another process with the state.
 struct DelayedStart: Sendable {
     let settings: Settings
     let notify: Notify
@@ -54,28 +83,25 @@ struct DelayedStart: Sendable {
         var server: WaitingServer?
         do {
             while true {
-                let missing: MissingSpace
+                let obstacle: StartObstacle
                 do {
                     let daemon = try await start()
-                    if !reason.text.isEmpty { log.notice("there is enough disk space: the daemon starts") }
+                    if let ended = reason.obstacle?.ended { log.notice(ended) }
                     await server?.stop()
                     return daemon
                 } catch {
-                    guard let found = MissingSpace(error, settings) else { throw startError(error, settings) }
-                    missing = found
+                    guard let found = self.obstacle(error) else { throw startError(error, settings) }
+                    obstacle = found
                 }
                 if let last, clocks.monotonic() >= last {
-                    throw CommandError(
-                        .notNow, missing.text, remedy: "Free space on the disk of \(missing.folder.display).")
+                    throw CommandError(.notNow, obstacle.text, remedy: obstacle.remedy)
                 }
-                let isNew = reason.text.isEmpty
-                reason.text = missing.text
-                if isNew {
-                    log.error("not enough disk space to start: the daemon waits for it", ["reason": missing.text])
-                    server = await listen(reason)
-                }
-                // Other units must not wait for the disk.
-                if maxWait == nil { notify.ready("waiting for disk space: \(missing.text)") }
+                let before = reason.obstacle
+                reason.obstacle = obstacle
+                if before?.began != obstacle.began { log.error(obstacle.began, ["reason": obstacle.text]) }
+                if server == nil, before == nil { server = await listen(reason) }
+                // Other units must not wait for it.
+                if maxWait == nil { notify.ready("waiting for \(obstacle.object): \(obstacle.text)") }
                 // Each try ends here, or the service manager learns that it hangs.
                 if notify.watchdogTimeout != nil { notify.watchdog() }
                 try await Alarms.shared.sleep(for: min(Self.pause, notify.watchdogTimeout.map { $0 / 2 } ?? Self.pause))
@@ -86,10 +112,19 @@ struct DelayedStart: Sendable {
         }
     }
 
+    /// - Returns: `nil` for an error that ends the start. In a terminal and for a run that ends by itself that is also the use
+    ///   of the state by another process: there the caller decides.
+    private func obstacle(_ error: any Error) -> StartObstacle? {
+        if let locked = error as? StateLockedError {
+            return maxWait == nil && notify.isEnabled ? StartObstacle(locked) : nil
+        }
+        return MissingSpace(error, settings).map { StartObstacle($0) }
+    }
+
     /// The reason for the wait, for clients that ask meanwhile.
     private final class Reason: Sendable {
-        private let held = Mutex("")
-        var text: String {
+        private let held = Mutex<StartObstacle?>(nil)
+        var obstacle: StartObstacle? {
             get { held.withLock { $0 } }
             set { held.withLock { $0 = newValue } }
         }
@@ -100,7 +135,9 @@ struct DelayedStart: Sendable {
         let socket = settings.control.socket
         do {
             return try await blocking {
-                try WaitingServer(socket: socket) { "the daemon waits for disk space to start: \(reason.text)" }
+                try WaitingServer(socket: socket) {
+                    reason.obstacle.map { "to start, the daemon waits for \($0.object): \($0.text)" } ?? ""
+                }
             }
         } catch {
             log.warning("the waiting daemon cannot open its control socket", ["reason": "\(error)"])
