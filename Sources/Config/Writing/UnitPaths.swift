@@ -82,7 +82,7 @@ package struct UnitPaths: Sendable {
             try add(path.parent, "metrics")
         }
         merge()
-        for entry in entries where entry.isWritable && !disk.exists(entry.path) {
+        for entry in entries where !disk.exists(entry.path) {
             notes.append(
                 "\(printable(entry.path.display)) does not exist: systemd ignores it until the service is restarted after "
                     + "it was made")
@@ -129,11 +129,13 @@ package struct UnitPaths: Sendable {
         if made.contains(where: { path == $0 || path.relative(to: $0) != nil }) { return }
         if Self.isTooMuch(path) {
             throw Refusal(
-                description:
-                    "\(reason): the service must not write to all of \(path.display); name a folder below it")
+                description: writable
+                    ? "\(reason): the service must not write to all of \(path.display); name a folder below it"
+                    : "\(reason): the unit hides \(path.display) from the service; name a folder below it")
         }
         guard let text = path.text, text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F }),
-            !text.contains(":") || !Self.isHidden(path)
+            // systemd 257 (Debian 13) takes no quote in a path that it binds, in no form.
+            !text.contains(where: { "\"'".contains($0) }) || !Self.isHidden(path)
         else {
             throw Refusal(
                 description:
@@ -165,7 +167,7 @@ package struct UnitPaths: Sendable {
 
     /// Whether the unit hides the path unless it binds it.
     package static func isHidden(_ path: FilePath) -> Bool {
-        isHome(path) || temporary.contains { path.relative(to: $0) != nil }
+        (homes + temporary).contains { path == $0 || path.relative(to: $0) != nil }
     }
 
     /// Folders of the system, and those of all users: more than a service for uploads may write to.
@@ -186,11 +188,13 @@ package struct UnitPaths: Sendable {
 
     // MARK: The drop-in
 
+    /// Distinguishes the file from one that a person has written.
+    package static let beginning = "# Made by `sluice systemd-paths`"
+
     /// The file for systemd.
     package func dropIn(for file: FilePath) -> String {
         var lines = [
-            "# Made by `sluice systemd-paths` from \(printable(file.display)). After a change of the folders there, make it "
-                + "again."
+            "\(Self.beginning) from \(printable(file.display)). After a change of the folders there, make it again."
         ]
         lines += notes.map { "# Note: \($0)." }
         lines.append("[Service]")
@@ -202,10 +206,13 @@ package struct UnitPaths: Sendable {
         }
         for entry in entries {
             lines += entry.reasons.map { "# " + printable($0) }
-            let key =
-                Self.isHidden(entry.path)
-                ? (entry.isWritable ? "BindPaths" : "BindReadOnlyPaths") : "ReadWritePaths"
-            lines.append("\(key)=\(Self.word(entry.path))")
+            guard Self.isHidden(entry.path) else {
+                lines.append("ReadWritePaths=\(Self.word(entry.path))")
+                continue
+            }
+            // A colon separates the two paths of a bind.
+            let path = Self.word(entry.path).replacing(":", with: "\\:")
+            lines.append("\(entry.isWritable ? "BindPaths" : "BindReadOnlyPaths")=\(path)")
         }
         return lines.joined(separator: "\n") + "\n"
     }
