@@ -49,12 +49,28 @@ struct SystemdPathsTests {
     @Test("the drop-in is installed under the unit's name, readable for all, and replaced as a whole")
     func installed() throws {
         let units = TemporaryFolder()
-        let place = try SystemdDropIn.install("[Service]\n", for: "sluice.service", in: units.path)
+        let (first, second) = ("# Made by `sluice systemd-paths` from a", "# Made by `sluice systemd-paths` from b")
+        let place = try SystemdDropIn.install(first, for: "sluice.service", in: units.path)
         #expect(place == units.path.appending("sluice.service.d/paths.conf"))
         #expect(try FileStatus(at: place).mode & 0o777 == 0o644)
         #expect(try FileStatus(at: place.parent).mode & 0o777 == 0o755)
-        _ = try SystemdDropIn.install("[Service]\n# new\n", for: "sluice.service", in: units.path)
-        #expect(try Files.read(place) == Array("[Service]\n# new\n".utf8))
+        _ = try SystemdDropIn.install(second, for: "sluice.service", in: units.path)
+        #expect(try Files.read(place) == Array(second.utf8))
         #expect(try Files.names(in: place.parent) == ["paths.conf"])
+    }
+
+    @Test("a drop-in that a person has written is not replaced, and the message names the way out")
+    func foreign() throws {
+        let units = TemporaryFolder()
+        let place: FilePath = "sluice.service.d/paths.conf"
+        let own = Array("[Service]\nLoadCredential=nas.token:/etc/sluice/nas.token\n".utf8)
+        try Files.makeFolders(units.path.appending(place.parent), mode: 0o755)
+        try units.write(place, own)
+        #expect {
+            try SystemdDropIn.install("# Made by", for: "sluice.service", in: units.path)
+        } throws: { error in
+            (error as? CommandError)?.status == .conflict && "\(error)".contains("override.conf")
+        }
+        #expect(try Files.read(units.path.appending(place)) == own)
     }
 }

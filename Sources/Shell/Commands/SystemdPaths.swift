@@ -51,6 +51,13 @@ enum SystemdDropIn {
     /// - Returns: The file.
     static func install(_ text: String, for unit: String, in units: FilePath = units) throws -> FilePath {
         let place = units.appending(FilePath("\(unit).d/paths.conf"))
+        // One that cannot be read cannot be replaced either, and the next step reports it.
+        if let there = try? Files.read(place), !there.starts(with: Array(UnitPaths.beginning.utf8)) {
+            throw CommandError(
+                .conflict, "\(place.display) was not made by Sluice, so it is not replaced",
+                remedy: "Move its settings to a file beside it, such as override.conf, and remove it. Then run "
+                    + "`sluice systemd-paths --install`.")
+        }
         do throws(SystemError) {
             try Files.makeFolders(place.parent, mode: 0o755, durably: true)
             try Files.replace(place, with: Array(text.utf8), mode: 0o644)

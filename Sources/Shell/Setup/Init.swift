@@ -328,6 +328,8 @@ private struct SetupRun {
         if hasNewUnit { try await run(systemctl + ["daemon-reload"]) }
         let unit = DefaultPlaces.unit(of: file.path)
         try await run(systemctl + ["enable", "--now", unit])
+        // A unit whose condition is not met is skipped without an error: a user's systemd may have another $XDG_CONFIG_HOME.
+        try await run(systemctl + ["is-active", unit], failure: "systemd has not started \(unit)")
         try call.console.line(
             "started the service        undo: \((systemctl + ["disable", "--now", unit]).joined(separator: " "))")
         try call.console.line(
@@ -352,17 +354,24 @@ private struct SetupRun {
         } catch let refusal as UnitPaths.Refusal {
             call.console.error("the service cannot write there: \(refusal)")
             return false
+        } catch let error as CommandError where error.status == .conflict {
+            // The configuration is written, and `check --running` names each folder that this leaves closed.
+            call.console.error("the folders are not opened for the service: \(error)")
+            return false
         }
     }
 
-    private func run(_ words: [String]) async throws {
+    /// - Parameter failure: In place of the command, if its failure has another cause.
+    private func run(_ words: [String], failure: String? = nil) async throws {
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/")
         do {
             _ = try await blocking { try program.collectOutput(atMost: 64 << 10, within: .seconds(120)) }
         } catch let problem as Program.Problem {
             throw CommandError(
-                .notNow, "the configuration is written, but `\(words.joined(separator: " "))` failed: \(problem)",
+                .notNow,
+                "the configuration is written, but "
+                    + (failure ?? "`\(words.joined(separator: " "))` failed: \(problem)"),
                 remedy:
                     "See `\((systemctl + ["status", DefaultPlaces.unit(of: file.path)]).joined(separator: " "))` and "
                     + "`journalctl \(isRoot ? "" : "--user ")-u \(DefaultPlaces.unit(of: file.path))`.")
