@@ -110,7 +110,7 @@ private struct OwnFolders {
             let state = Self.place("XDG_STATE_HOME", orInHome: ".local/state", environment)
         else { return nil }
         self.state = (state.path.appending("sluice"), state.origin)
-        if let named = DefaultPlaces.absolute(environment("XDG_RUNTIME_DIR")) {
+        if let named = DefaultPlaces.absolute(environment("XDG_RUNTIME_DIR")), !Self.isForeign(named, user) {
             runtime = (named.appending("sluice"), "$XDG_RUNTIME_DIR")
         } else {
             // The same folder for a client without the variable, as in a job of cron.
@@ -119,6 +119,14 @@ private struct OwnFolders {
             let isThere = (try? FileStatus(at: usual).isDirectory) ?? false
             runtime = isThere ? (usual.appending("sluice"), nil) : nil
         }
+    }
+
+    /// Whether the folder belongs to another user: `su` keeps the variable of the user before (XDG Base Directory
+    /// Specification: the folder must belong to the user).
+    private static func isForeign(_ path: FilePath, _ user: UInt32) -> Bool {
+        // A folder that cannot be examined is reported when it is used.
+        guard let owner = UserDatabase.owner(of: path) else { return false }
+        return owner != user
     }
 
     static func configuration(_ environment: @Sendable (String) -> String?) -> FilePath? {

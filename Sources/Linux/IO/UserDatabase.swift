@@ -99,4 +99,10 @@ package enum UserDatabase {
         let wanted: mode_t = writes ? 0o020 : 0o040
         return status.st_mode & wanted != 0 ? shown(group: status.st_gid) : nil
     }
+
+    /// The number of the user that a path belongs to; `nil` where it cannot be examined.
+    package static func owner(of path: FilePath) -> UInt32? {
+        var status = stat()
+        return path.withCString({ stat($0, &status) }) == 0 ? status.st_uid : nil
+    }
 }

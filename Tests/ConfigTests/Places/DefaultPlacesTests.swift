@@ -52,6 +52,15 @@ struct DefaultPlacesTests {
         #expect(places("/srv/s.yaml", user: 0, variables) == places("/srv/s.yaml", user: 0, [:]))
     }
 
+    @Test("a runtime folder of another user, which `su` leaves in the environment, is ignored")
+    func foreign() {
+        // No user has the number of this test.
+        let kept = places("/srv/s.yaml", ["HOME": "/home/pi", "XDG_RUNTIME_DIR": "/usr"])
+        #expect(kept == places("/srv/s.yaml"))
+        let own = places("/srv/s.yaml", user: UserDatabase.owner(of: "/usr") ?? 0, ["XDG_RUNTIME_DIR": "/usr"])
+        #expect(own.origins["control.socket"] == nil)
+    }
+
     @Test("a user without a home has the system's folders", arguments: [nil, "/", "", "relative"])
     func homeless(_ home: String?) {
         #expect(places("/srv/s.yaml", ["HOME": home].compactMapValues { $0 }) == places("/srv/s.yaml", user: 0))
