@@ -105,7 +105,14 @@ struct Disk {
         let join = UserDatabase.groupToJoin(for: path, writes: false).map {
             "; the user who runs this may join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`"
         }
-        return "`\(path.display)` cannot be read: \(reason)\(join ?? "")"
+        let remedy = Notify().isEnabled ? "; " + Self.remedyOfService(path) : join
+        return "`\(path.display)` cannot be read: \(reason)\(remedy ?? "")"
+    }
+
+    /// The command that lets the user of a service read a file.
+    static func remedyOfService(_ file: FilePath) -> String {
+        let (group, name) = (UserDatabase.shown(group: UserDatabase.group), printable(file.display))
+        return "the service's user may not read it: `sudo chgrp \(group) \(name) && sudo chmod g+r \(name)`"
     }
 
     func troubleRunning(_ path: FilePath) -> String? {

@@ -102,8 +102,9 @@ extension Settings {
             case EACCES:
                 let group = UserDatabase.groupToJoin(for: file, writes: false)
                 let join = group.map { ", or join the group `\($0)`, which may read it: `sudo usermod -aG \($0) USER`" }
-                findings.error(
-                    "cannot be read: \(error.reason); run this as root\(join ?? "")", at: nil, in: file)
+                // A service cannot become root: its user needs the right.
+                let remedy = Notify().isEnabled ? Disk.remedyOfService(file) : "run this as root\(join ?? "")"
+                findings.error("cannot be read: \(error.reason); \(remedy)", at: nil, in: file)
             default: findings.error("cannot be read: \(error.reason)", at: nil, in: file)
             }
             return nil
