@@ -377,7 +377,9 @@ enum LocalChecks {
     }
 
     private static func remedy(_ error: SystemError, _ right: String, at path: FilePath) -> String {
-        if error.isReadOnly { return "mount it writable; under systemd, `sluice systemd-paths` opens it" }
+        if error.isReadOnly {
+            return "mount it writable; under systemd, `sudo sluice systemd-paths --install` opens it"
+        }
         if error.isDenied {
             guard let missing = MissingRight(right == "write" ? .write : .read, at: path) else {
                 return "give the daemon's user the right to \(right) there" + hiding(path)

@@ -73,7 +73,9 @@ struct ReportWriter: Sendable {
         guard let error = error as? SystemError else { return "\(error)" }
         if error.isDenied { return "\(error); the daemon's user needs write permission on \(folder.display)" }
         if error.isMissing { return "\(error); create \(folder.display), or name another folder" }
-        if error.isReadOnly { return "\(error); under systemd, `sluice systemd-paths` opens \(folder.display)" }
+        if error.isReadOnly {
+            return "\(error); under systemd, `sudo sluice systemd-paths --install` opens \(folder.display)"
+        }
         return error.description
     }
 }

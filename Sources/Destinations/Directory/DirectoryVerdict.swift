@@ -25,7 +25,7 @@ struct DirectoryVerdict: Hashable, Sendable {
         case (EROFS, _):
             self.init(
                 .misconfigured, .config, .targetReadOnly,
-                "mount it writable; under systemd, `sluice systemd-paths` opens it")
+                "mount it writable; under systemd, `sudo sluice systemd-paths --install` opens it")
         case (EACCES, _), (EPERM, _):
             self.init(.misconfigured, .config, .targetDenied, "give the daemon's user the right to write there")
         // A name that the file system cannot have: too long, a colon on exFAT, bytes that are no UTF-8.
