@@ -282,8 +282,8 @@ enum LocalChecks {
             }
         } catch {
             // A folder that this user may not read is reported with the rest of its rights.
-            if !error.isDenied {
-                return CheckResult(.failed, "\(path.display): \(error.reason); put it on a local disk that works")
+            if (error as? SystemError)?.isDenied != true {
+                return CheckResult(.failed, "\(error); put the state folder on a local disk that works")
             }
         }
         if result.verdict != .failed, let space = try? Space(at: existing(path).base), space.free < Store.neededSpace {

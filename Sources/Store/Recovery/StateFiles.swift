@@ -80,7 +80,7 @@ package enum StateFiles {
 
     /// Why a start would refuse the database in `folder`, which a daemon may be using; `nil` where none is there, and where
     /// it may be used. Reads a few pages, and changes nothing.
-    package static func refusal(in folder: FilePath) throws(SystemError) -> UnusableStateError? {
+    package static func refusal(in folder: FilePath) throws -> UnusableStateError? {
         let path = folder.appending(database)
         guard try FileStatus.ifPresent(at: path) != nil else { return nil }
         do throws(StoreError) {
