@@ -89,7 +89,9 @@ package enum StateFiles {
             try Schema.verify(connection)
         } catch {
             // Other errors depend on who asks, and when.
-            if error.isCorrupt || error.code == Schema.tooNew { return UnusableStateError(database: path, error: error) }
+            if error.isCorrupt || error.code == Schema.tooNew {
+                return UnusableStateError(database: path, error: error)
+            }
         }
         return nil
     }
