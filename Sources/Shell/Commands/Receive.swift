@@ -65,10 +65,8 @@ extension Verb {
         MemoryTrimmer.scheduleTrim()
         // The program that reads the output may have closed it; that is no reason to stop.
         try? call.console.line("listening on http://\(host):\(receiver.port)/files/")
-        let notify = Notify()
-        notify.ready(receiver.awaitsAddress ? absentAddress : "listening on \(host):\(receiver.port)")
+        Notify().ready(receiver.awaitsAddress ? absentAddress : "listening on \(host):\(receiver.port)")
         await untilStopped(call, log)
-        notify.stopping()
         await receiver.stop()
         log.notice("stopped")
         return .ok
