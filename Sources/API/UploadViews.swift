@@ -107,9 +107,12 @@ package struct HoldView: Codable, Sendable, Hashable {
     package var kind: Shown<Hold.Kind>
     package var since: String
     package var until: String?
+    /// The name of the rule; only for the kind `rule`.
+    package var rule: String?
     package var text: String
 
-    package init(kind: Hold.Kind, since: String, until: String? = nil, text: String) {
+    package init(kind: Hold.Kind, since: String, until: String? = nil, rule: String? = nil, text: String) {
+        self.rule = rule
         self.kind = Shown(kind)
         self.since = since
         self.until = until
@@ -309,7 +312,8 @@ package struct ListQuery: Sendable, Hashable {
 extension HoldView {
     package init(_ hold: Hold) {
         self.init(
-            kind: hold.kind, since: hold.since.description, until: hold.until?.description, text: hold.text)
+            kind: hold.kind, since: hold.since.description, until: hold.until?.description, rule: hold.rule,
+            text: hold.text)
     }
 }
 

@@ -57,6 +57,7 @@ enum KeyTexts {
         folders[].windows | always | when files of this folder may be sent
         folders[].bandwidth | no limit | rate limit for all files of this folder together
         folders[].quotas | no limit | how much of this folder may be sent, to any destination
+        folders[].pause | none | conditions under which no file of this folder is sent
         folders[].metered | `allow` | whether files of this folder may use metered networks
         folders[].metered_unknown | `metered` | how to treat a network whose cost is unknown
         folders[].networks | none | what you know about networks; the first item that applies and decides wins
@@ -102,6 +103,7 @@ enum KeyTexts {
         destinations.*.windows | always | when bytes may be sent there
         destinations.*.bandwidth | no limit | rate limit for all transfers to it together
         destinations.*.quotas | no limit | how much may be sent there
+        destinations.*.pause | none | conditions under which nothing is sent there
         destinations.*.metered | `allow` | whether bytes to it may use metered networks
         destinations.*.metered_unknown | `metered` | how to treat a network whose cost is unknown
         destinations.*.networks | none | what you know about networks; the first item that applies and decides wins
@@ -123,6 +125,7 @@ enum KeyTexts {
         policy.windows | always | when any byte may be sent to any destination
         policy.bandwidth | no limit | rate limit for all transfers together
         policy.quotas | no limit | how much may be sent in all
+        policy.pause | none | conditions under which nothing is sent that they describe
         policy.metered | `allow` | whether uploads may use metered networks
         policy.metered_unknown | `metered` | how to treat a network whose cost is unknown
         policy.networks | none | what you know about networks; the first item that applies and decides wins
@@ -162,7 +165,24 @@ enum KeyTexts {
         quotas[].network | `any` | `metered`: counts and holds only traffic over metered networks
         quotas[].direction | `sent` | which bytes count: sent, received, or the sum. Most mobile contracts charge \
         the sum
+        pause[].name | required | the name of the rule in messages; unique in its list
+        pause[].when | required | what is not sent, and when: a condition, or a list of conditions of which one is enough
+        pause[].override | `allow` | `never`: `sluice allow --rule` makes no exception from it
+        when.between | any time | times of the day
+        when.except | none | days on which the windows of `between` do not begin
+        when.network | any | names from `policy.networks`; bytes would leave over one of them
+        when.metered | any | whether the network is metered
+        when.interface | any | an interface that carries the bytes: `eth0`, `wwan*`
+        when.ssid | any | the exact name of the Wi-Fi
+        when.gateway | any | address of the router on the route
+        when.roaming | any | whether the modem behind it roams
+        when.on_battery | any | whether the machine runs on its battery
+        when.battery_below | any | the battery has less than this
+        when.folder | any | folders; for a folder with wildcards, all of its cards
+        when.destination | any | destinations
+        when.not | nothing | a condition that must not hold; of a list, none may hold
         metered.limit | required | the rate limit there; `0` is a pause
+        networks[].name | none | a name for conditions; items with the same name are one network
         networks[].interface | any | the interface, as `ip link` names it: `eth0`, `wwan*`
         networks[].ssid | any | the exact name of the Wi-Fi
         networks[].gateway | any | address of the router on the route: `"0c:5b:8f:27:9a:64"`

@@ -71,7 +71,16 @@ struct Section: Sendable {
     /// For any `metered`.
     static let metered = Section(path: "metered", MeteredRule.keys)
     /// An item of any `networks`.
-    static let network = Section(path: "networks[]", NetworkRule.keys, someOf: ["metered", "allowed"])
+    static let network = Section(path: "networks[]", NetworkRule.keys, someOf: ["metered", "allowed", "name"])
+    /// An item of any `pause`.
+    static let pause = Section(path: "pause[]", PauseRule.keys)
+    /// A mapping of any condition.
+    static let condition = Section(
+        path: "when", ConditionDraft.keys,
+        elsewhere: [
+            "days": "the days belong into `between`, like `between: \"sat,sun 08:00-12:00\"`",
+            "windows": "in a condition, the time is `between: \"22:00-06:00\"`",
+        ])
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", Quota.keys,
@@ -104,7 +113,8 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, metered, network, quota, busy, retry, control, metrics,
+        destinationRetry, policy, concurrency, window, rate, pause, condition, metered, network, quota, busy, retry,
+        control, metrics,
         retention, hook, hookRetry, beforeUpload, secret,
     ]
 

@@ -27,9 +27,13 @@ extension SettingsReading {
     private func network(_ fields: MappingReader) -> NetworkRule? {
         var rule = NetworkRule()
         let readable = NetworkRule.keys.read(fields, into: &rule, self)
-        if !fields.has("metered"), !fields.has("allowed") {
+        if !fields.has("metered"), !fields.has("allowed"), !fields.has("name") {
             fields.error(
-                "sets nothing; add `metered: true` or `false`, or `allowed: true` or `false`", "metered")
+                "sets nothing; add `metered: true` or `false`, or `allowed: true` or `false`, or a `name` for "
+                    + "conditions", "metered")
+        }
+        if rule.name != nil, !NetworkRule.conditionKeys.contains(where: { fields.has($0.name) }) {
+            fields.error("names every network; add what tells this one from others, like `interface`", "name")
         }
         // Without an unreadable condition the rule would apply to every network.
         let isMissing = NetworkRule.conditionKeys.contains { fields.has($0.name) && !readable.contains($0.name) }
@@ -61,7 +65,9 @@ extension NetworkRule: SettingsValue {
         Key("subnet", \.subnet, .subnet), Key("roaming", \.isRoaming, .flag),
     ]
     static let keys: [Key<Self>] =
-        conditionKeys + [Key("metered", \.isMetered, .flag), Key("allowed", \.isAllowed, .flag)]
+        [Key("name", \.name, .name)] + conditionKeys + [
+            Key("metered", \.isMetered, .flag), Key("allowed", \.isAllowed, .flag),
+        ]
 
     var inFile: WrittenValue { Self.keys.inFile(of: self) }
 }
@@ -85,7 +91,7 @@ extension Reader where Value == MeteredRule {
 
 extension Reader where Value == String {
     /// A pattern for names of interfaces, of 15 bytes at most (`IFNAMSIZ`, linux/if.h).
-    fileprivate static var interface: Reader {
+    static var interface: Reader {
         let text = Reader.text("an interface name, or a pattern like `wwan*`", longest: 64)
         return Reader(expected: text.expected, isText: true) { written throws(ValueError) in
             let pattern = try text.read(written)
@@ -99,11 +105,11 @@ extension Reader where Value == String {
     }
 
     /// At most 32 bytes (IEEE 802.11, 9.4.2.2).
-    fileprivate static var ssid: Reader { text("the name of a Wi-Fi, exactly", longest: 32) }
+    static var ssid: Reader { text("the name of a Wi-Fi, exactly", longest: 32) }
 }
 
 extension Reader where Value == HardwareAddress {
-    fileprivate static var hardware: Reader {
+    static var hardware: Reader {
         Reader(expected: "a hardware address, like `\"0c:5b:8f:27:9a:64\"`", kind: .hardwareAddress) {
             text throws(ValueError) in
             guard let address = HardwareAddress(text) else {

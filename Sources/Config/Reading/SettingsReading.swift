@@ -11,6 +11,7 @@ struct SettingsReading {
     let defaults: DefaultPlaces
     /// Values to which later sections refer. The names include those of folders and destinations that could not be read.
     private(set) var policy = PolicySettings()
+    private(set) var networkNames: Set<String> = []
     private(set) var folderNames: Set<String> = []
     private(set) var destinationNames: Set<String> = []
 
@@ -22,6 +23,11 @@ struct SettingsReading {
         var staging = StagingSettings(path: statePath.appending("staging"))
         StagingSettings.keys.read(main.fields("staging", .staging), into: &staging, self)
         check(staging, main)
+        // Conditions of rules name them.
+        let everything = [main] + additions
+        networkNames = Set(names(in: main.node("policy")?.entries.first { $0.key == "networks" }?.value))
+        folderNames = Set(everything.flatMap { names(in: $0.node("folders")) })
+        destinationNames = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
         var policy = PolicySettings()
         PolicySettings.keys.read(main.fields("policy", .policy), into: &policy, self)
         self.policy = policy
@@ -30,9 +36,6 @@ struct SettingsReading {
         let metrics = metrics(main.fields("metrics", .metrics))
         var lists = ListRetention()
         ListRetention.keys.read(main.fields("retention", .retention), into: &lists, self)
-        let everything = [main] + additions
-        folderNames = Set(everything.flatMap(names(ofFolders:)))
-        destinationNames = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
         let destinations = destinations(everything)
         let folders = folders(everything)
         let patterns = folders.filter { $0.settings.pattern != nil }
@@ -74,11 +77,11 @@ struct SettingsReading {
             at: written?.entries.place(of: "path") ?? written?.start ?? main.start, key: "staging.path")
     }
 
-    /// As written, including folders that could not be read.
-    private func names(ofFolders file: MappingReader) -> [String] {
-        guard case .list(let folders)? = file.node("folders")?.content else { return [] }
-        return folders.compactMap { folder in
-            guard case .mapping(let entries) = folder.content,
+    /// The names of the items of a list as written, including items that could not be read.
+    private func names(in list: Node?) -> [String] {
+        guard case .list(let items)? = list?.content else { return [] }
+        return items.compactMap { item in
+            guard case .mapping(let entries) = item.content,
                 case .scalar(let name, _)? = entries.first(where: { $0.key == "name" })?.value.content
             else { return nil }
             return name

@@ -17,7 +17,25 @@ extension PolicyRules {
     /// Whether it contains a rule about networks or their cost.
     package var dependsOnNetwork: Bool {
         if !networks.isEmpty || quotas.contains(where: { $0.network == .metered }) { return true }
+        if pauses.contains(where: { $0.when.dependsOnNetwork }) { return true }
         return metered.map { $0 != .allow } ?? false
+    }
+
+    /// Whether a route may be forbidden to one folder and open to another.
+    package var judgesRoutesByFolder: Bool {
+        pauses.contains { $0.when.dependsOnNetwork && $0.when.dependsOnFolder }
+    }
+
+    /// Whether the hardware address of a gateway decides something.
+    package var namesGateways: Bool {
+        networks.contains { $0.gateway != nil }
+            || pauses.contains { $0.when.predicates.contains { if case .gateway = $0 { true } else { false } } }
+    }
+
+    /// Whether the name of a Wi-Fi decides something.
+    package var namesWiFi: Bool {
+        networks.contains { $0.ssid != nil }
+            || pauses.contains { $0.when.predicates.contains { if case .ssid = $0 { true } else { false } } }
     }
 
     /// Bytes a second over metered networks; `nil` for no limit of its own. A pause is no limit: an upload that is

@@ -162,7 +162,7 @@ package struct Metering: Hashable, Sendable {
     }
 
     /// The interface and all interfaces that it stands on, each once: so a circle has an end.
-    private func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
+    func walk(_ path: NetworkPath, until isEnd: (Step) -> Bool) -> [Step] {
         guard let link = links[path.link] else { return [] }
         var steps = [Step(link: link, gateway: path.gateway)]
         steps += path.others.compactMap { links[$0] }.map {
@@ -284,7 +284,7 @@ package struct Metering: Hashable, Sendable {
             mayRoam: warns && isModem(step.link))
     }
 
-    private func isModem(_ link: NetworkLink) -> Bool { modems[link.name] != nil || link.signOfModem != nil }
+    func isModem(_ link: NetworkLink) -> Bool { modems[link.name] != nil || link.signOfModem != nil }
 
     /// A rule that forbids any interface on the way forbids the route. For an interface that is only assumed to carry a
     /// tunnel, a rule that allows the tunnel overrides this.

@@ -1,5 +1,7 @@
 /// A person's rule about some networks. All of its conditions must hold; without any, it applies to every network.
 package struct NetworkRule: Hashable, Sendable {
+    /// The name for conditions. Several rules may have the same one: the network is any of them.
+    package var name: String?
     /// A glob for names of interfaces: `wwan*`.
     package var interface: String?
     /// The exact name of a Wi-Fi.
@@ -17,9 +19,11 @@ package struct NetworkRule: Hashable, Sendable {
     package var isAllowed: Bool?
 
     package init(
-        interface: String? = nil, ssid: String? = nil, gateway: HardwareAddress? = nil, subnet: IPSubnet? = nil,
+        name: String? = nil, interface: String? = nil, ssid: String? = nil, gateway: HardwareAddress? = nil,
+        subnet: IPSubnet? = nil,
         isRoaming: Bool? = nil, isMetered: Bool? = nil, isAllowed: Bool? = nil
     ) {
+        self.name = name
         self.interface = interface
         self.ssid = ssid
         self.gateway = gateway
@@ -46,6 +50,7 @@ package struct NetworkRule: Hashable, Sendable {
     /// The line of YAML: `{interface: "wwan*", metered: true}`.
     package var yaml: String {
         var fields: [String] = []
+        if let name { fields.append("name: \(name)") }
         if let interface { fields.append("interface: \(quoted(interface))") }
         if let ssid { fields.append("ssid: \(quoted(ssid))") }
         if let gateway { fields.append("gateway: \"\(gateway)\"") }

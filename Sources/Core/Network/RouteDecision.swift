@@ -34,7 +34,9 @@ extension Admission {
         let places = places(remote, folder)
         let depends = places.contains { $0.rules.dependsOnNetwork }
         switch remote.reachability {
-        case .local: return .open(.local)
+        case .local:
+            let holds = pauseHolds(remote, folder, over: .local, in: inputs)
+            return holds.isEmpty ? .open(.local) : .closed(holds)
         case .any:
             if !depends { return .open(.any) }
             return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
@@ -47,7 +49,9 @@ extension Admission {
         case .mount(let cost, let text):
             if !depends { return .open(.any) }
             let route = route(nil, cost, "\(cost.rawValue): \(text)", nil, places)
-            let holds = holds(on: route, remote, places, folder)
+            let holds =
+                holds(on: route, remote, places, folder)
+                + pauseHolds(remote, folder, over: .mount(isMetered: route.isMetered(places)), in: inputs)
             return holds.isEmpty ? .open(route) : .closed(holds, countsAsMetered: route.countsAsMetered)
         case .over(let paths):
             guard depends || inputs.network != nil else { return .open(.any) }
@@ -55,7 +59,7 @@ extension Admission {
                 return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
             }
             metering.rules = places.map(\.rules.networks)
-            return choose(among: paths, metering, remote, places, folder, isPinned: depends)
+            return choose(among: paths, metering, remote, places, folder, inputs, isPinned: depends)
         }
     }
 
@@ -67,8 +71,7 @@ extension Admission {
     /// Where no traffic is bound to an interface, the kernel uses its own route, whatever alternatives there are.
     private func choose(
         among paths: [NetworkPath], _ metering: Metering, _ remote: DestinationState, _ places: [Place],
-        _ folder: FolderState?,
-        isPinned: Bool
+        _ folder: FolderState?, _ inputs: PolicyInputs, isPinned: Bool
     ) -> RouteDecision {
         var first: (holds: [Hold], route: Route)?
         var open: [Route] = []
@@ -84,6 +87,8 @@ extension Admission {
             let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
             var holds = holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
             if let forbidden { holds.insert(forbidden, at: 0) }
+            holds += pauseHolds(
+                remote, folder, over: .over(path, metering, isMetered: route.isMetered(places)), in: inputs)
             if holds.isEmpty, name != nil {
                 open.append(route)
                 if !isPinned || !route.countsAsMetered { break }
@@ -129,6 +134,26 @@ extension Admission {
         }
     }
 
+    /// The holds of rules under `pause`.
+    ///
+    /// - Parameter way: The route that is judged; `nil` for rules that do not ask for the network.
+    func pauseHolds(
+        _ remote: DestinationState, _ folder: FolderState?, over way: ConditionFacts.Way?, in inputs: PolicyInputs
+    ) -> [Hold] {
+        let places = places(remote, folder)
+        guard places.contains(where: { !$0.rules.pauses.isEmpty }) else { return [] }
+        let facts = ConditionFacts(
+            now: inputs.now, zone: inputs.zone, knowsTime: inputs.clockTrouble == nil, power: inputs.power,
+            folders: [folder?.name, folder?.pattern].compactMap { $0 }, destination: remote.name,
+            way: way ?? .unseen(Self.notExamined),
+            networks: rules.networks.filter { $0.name != nil })
+        return places.flatMap { place in
+            place.rules.pauseHolds(
+                of: place.name, facts, since: way == nil ? inputs.now : remote.reachabilitySince,
+                clock: inputs.clockTrouble, judgesNetwork: way != nil, excusing: folder?.exempt ?? [])
+        }
+    }
+
     /// A place of the configuration, as it is written: `policy`, `destinations.nas`, `folder door`.
     struct Place {
         let name: String
@@ -138,5 +163,13 @@ extension Admission {
     func places(_ remote: DestinationState, _ folder: FolderState?) -> [Place] {
         [Place(name: "policy", rules: rules), Place(name: "destinations.\(remote.name)", rules: remote.rules)]
             + (folder.map { [Place(name: "folder \($0.name)", rules: $0.rules)] } ?? [])
+    }
+}
+
+extension Admission.Route {
+    /// Whether it is metered, for conditions; `nil` where its cost is unknown and no `metered_unknown` decides.
+    fileprivate func isMetered(_ places: [Admission.Place]) -> Bool? {
+        if cost != .unknown { return cost == .metered }
+        return places.contains { $0.rules.meteredUnknown != nil } ? countsAsMetered : nil
     }
 }

@@ -96,15 +96,19 @@ package struct Admission: Hashable, Sendable {
     /// The present state of one folder.
     package struct FolderState: Hashable, Sendable {
         package var name: String
+        /// The folder with a pattern whose card it is; `nil` for a folder of its own.
+        package var pattern: String?
         package var pause: Pause?
         package var rules: PolicyRules
         /// The rules from which a person has exempted it, regardless of the place that contains them.
         package var exempt: Set<Exemption>
 
         package init(
-            name: String, pause: Pause? = nil, rules: PolicyRules = PolicyRules(), exempt: Set<Exemption> = []
+            name: String, pattern: String? = nil, pause: Pause? = nil, rules: PolicyRules = PolicyRules(),
+            exempt: Set<Exemption> = []
         ) {
             self.name = name
+            self.pattern = pattern
             self.pause = pause
             self.rules = rules
             self.exempt = exempt
@@ -143,6 +147,7 @@ package struct Admission: Hashable, Sendable {
         holds += rules.holds("policy", in: inputs, excusing: exempt)
         holds += remote.rules.holds("destinations.\(remote.name)", in: inputs, excusing: exempt)
         if let folder { holds += hardBlockers(on: folder, in: inputs) }
+        holds += pauseHolds(remote, folder, over: nil, in: inputs)
         let isMetered: Bool?
         switch routeDecision(to: remote, from: folder, in: inputs) {
         case .closed(let more, let countsAsMetered):

@@ -6,4 +6,6 @@ package enum Exemption: String, Hashable, Sendable, Codable, CaseIterable {
     case metered
     /// An exhausted quota holds nothing. Usage is still counted.
     case quota
+    /// Uploads that a rule under `pause` describes are allowed, unless the rule says `override: never`.
+    case rule
 }

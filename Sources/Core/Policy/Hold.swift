@@ -19,6 +19,8 @@ package struct Hold: Hashable, Sendable {
         /// The destination refuses the credential; it is read again every 15 minutes.
         case auth
         case clock, power, busy
+        /// A rule under `pause`.
+        case rule
         /// The folder of the source is missing.
         case absent
         /// A file that is not an upload yet: it is not known to be finished.
@@ -39,10 +41,15 @@ package struct Hold: Hashable, Sendable {
     package var text: String
     /// Holds only uploads that are not begun yet.
     package var holdsOnlyNewUploads = false
+    /// The name of the rule; only for ``Kind/rule``.
+    package var rule: String?
 
-    package init(_ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false, text: String)
-    {
+    package init(
+        _ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false, rule: String? = nil,
+        text: String
+    ) {
         self.kind = kind
+        self.rule = rule
         self.holdsOnlyNewUploads = holdsOnlyNewUploads
         self.since = since
         self.until = until

@@ -5,6 +5,8 @@ package struct PolicyRules: Hashable, Sendable {
     package var windows: [Window]
     /// The strictest of the rules that apply now counts.
     package var bandwidth: [RateRule]
+    /// Nothing is sent that any of them describes.
+    package var pauses: [PauseRule]
     /// `nil` has no opinion.
     package var metered: MeteredRule?
     /// `nil` has no opinion; where no place has one, an unknown network counts as metered.
@@ -23,13 +25,14 @@ package struct PolicyRules: Hashable, Sendable {
     package var busy: BusyRule?
 
     package init(
-        windows: [Window] = [], bandwidth: [RateRule] = [], metered: MeteredRule? = nil,
+        windows: [Window] = [], bandwidth: [RateRule] = [], pauses: [PauseRule] = [], metered: MeteredRule? = nil,
         meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
         expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil,
         busy: BusyRule? = nil
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
+        self.pauses = pauses
         self.metered = metered
         self.meteredUnknown = meteredUnknown
         self.networks = networks
@@ -56,6 +59,7 @@ package struct PolicyRules: Hashable, Sendable {
     /// Whether no rule depends on the wall clock.
     package var isTimeless: Bool {
         windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty && expiresAfter == nil
+            && pauses.allSatisfy { !$0.when.dependsOnTime }
     }
 
     private var opening: Timetable<Bool> { Timetable(anyOf: windows) }
@@ -119,8 +123,10 @@ package struct PolicyRules: Hashable, Sendable {
     /// When a rule begins or ends to forbid, or another limit applies.
     func nextChange(in inputs: Admission.PolicyInputs) -> WallTime? {
         if isTimeless || inputs.clockTrouble != nil { return nil }
+        let pausing = Timetable(pauses.flatMap(\.when.windows)) { $0 }
         return [
             opening.nextChange(after: inputs.now, in: inputs.zone), rate.nextChange(after: inputs.now, in: inputs.zone),
+            pausing.nextChange(after: inputs.now, in: inputs.zone),
         ].compactMap { $0 }.min()
     }
 }

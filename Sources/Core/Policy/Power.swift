@@ -62,7 +62,9 @@ package struct Power: Hashable, Sendable {
 
 extension PolicyRules {
     /// Whether a rule depends on the power source.
-    package var dependsOnPower: Bool { onBattery == .pause || minBattery != nil }
+    package var dependsOnPower: Bool {
+        onBattery == .pause || minBattery != nil || pauses.contains { $0.when.dependsOnPower }
+    }
 
     /// - Parameter place: The place of the rules, for people.
     func powerHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {

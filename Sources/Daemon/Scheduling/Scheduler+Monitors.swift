@@ -57,7 +57,7 @@ extension Scheduler {
             networks.listenToManagers(depends)
             let networkState = await networks.inspect(
                 at: context.configuration.sites, depends: depends,
-                gatewaysMatter: context.settings.allRules.contains { $0.networks.contains { $0.gateway != nil } },
+                gatewaysMatter: context.settings.allRules.contains(where: \.namesGateways),
                 mayAsk: snapshot.allowsNameQueries)
             await apply(networkState)
         } while facts.network.endRound()

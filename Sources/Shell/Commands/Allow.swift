@@ -11,7 +11,7 @@ extension Verb {
         usages: ["ID|KEY|PATH...", "--folder NAME"].map { "RULE... (--for DURATION | --end) [OPTION...] \($0)" },
         takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "RULE is --metered, --quota or --window.",
+            "RULE is --metered, --quota, --rule or --window.",
             "Uploads with an exception run at once, unless another hold applies; every quota still counts them. A "
                 + "network with `allowed: false` stays forbidden. `sluice why` and `sluice status` show who allowed "
                 + "what, and until when.",
@@ -20,6 +20,7 @@ extension Verb {
             Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
             Option(flag: "metered", "let them use metered networks"),
             Option(flag: "quota", "let them exceed quotas"),
+            Option(flag: "rule", "let them run against rules under `pause`, except those with `override: never`"),
             Option(flag: "window", "let them run outside windows"), Option.lasting,
             Option(flag: "end", "end the exception now"),
         ] + Option.client,
@@ -76,7 +77,7 @@ private func limitTransfers(_ call: Invocation) async throws -> ExitCode {
 private func allowUploads(_ call: Invocation) async throws -> ExitCode {
     let arguments = call.arguments
     let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
-    if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota or --window", .allow) }
+    if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota, --rule or --window", .allow) }
     guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
         throw Arguments.usage("name uploads, or a folder with --folder", .allow)
     }

@@ -45,7 +45,7 @@ package struct StandaloneNetworkReport: Sendable {
     {
         var networkReport = StandaloneNetworkReport()
         var report = NetworkReport()
-        let namesWiFi = settings.allRules.contains { $0.networks.contains { $0.ssid != nil } }
+        let namesWiFi = settings.allRules.contains(where: \.namesWiFi)
         do { report = try await managers(hearingWiFi: namesWiFi) } catch {
             networkReport.troubles.append("cannot query NetworkManager: \(error)")
         }
@@ -67,7 +67,7 @@ package struct StandaloneNetworkReport: Sendable {
         }
         let known = addresses
         do {
-            let namesGateways = settings.allRules.contains { $0.networks.contains { $0.gateway != nil } }
+            let namesGateways = settings.allRules.contains(where: \.namesGateways)
             let (metering, reaches, defaultPaths, refused) = try await blocking { [report] in
                 var inspection = try NetworkInspection(
                     metering: Metering(links: try Links.all(), report: report), gatewaysMatter: false)

@@ -91,8 +91,10 @@ struct PolicySnapshot: Sendable {
     }
 
     func folder(_ name: String) -> Admission.FolderState {
-        Admission.FolderState(
-            name: name, pause: pauses.pause(.folder, name), rules: settings.folder(name)?.policy.rules ?? PolicyRules(),
+        let folder = settings.folder(name)
+        return Admission.FolderState(
+            name: name, pattern: folder?.card?.pattern, pause: pauses.pause(.folder, name),
+            rules: folder?.policy.rules ?? PolicyRules(),
             exempt: overrides.exemptions(.folder, name, at: inputs.now))
     }
 
@@ -180,10 +182,12 @@ struct PolicySnapshot: Sendable {
     func batchLimits(to name: String, slots: Int, _ bundling: Bundling?) -> BatchLimits {
         let isAsked =
             settings.policy.beforeUpload != nil || settings.destination(named: name)?.policy.beforeUpload != nil
+        let rules = [settings.policy.rules, settings.destination(named: name)?.policy.rules].compactMap { $0 }
+        let tellsApart = rules.contains(where: \.judgesRoutesByFolder)
         let goesTogether = destinations.trouble(of: name) == nil && !isAsked
         return BatchLimits(
             slots: slots, bundling: goesTogether ? bundling : nil,
-            counted: Set(settings.folders.filter(\.policy.goesAlone).map(\.watch.name)))
+            counted: Set(settings.folders.filter { tellsApart || $0.policy.goesAlone }.map(\.watch.name)))
     }
 
     /// The route for files of a folder, or for requests that belong to no folder.

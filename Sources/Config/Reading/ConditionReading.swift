@@ -1,0 +1,237 @@
+internal import Core
+
+/// Reads `pause` at any place, and the conditions of its rules.
+extension SettingsReading {
+    func pauses(_ fields: MappingReader) -> [PauseRule] {
+        let expected = "a list of rules, like `[{name: roaming, when: {roaming: true}}]`"
+        var rules: [PauseRule] = []
+        for (index, item) in (fields.items("pause", expected: expected) ?? []).enumerated() {
+            let key = "\(fields.path(of: "pause"))[\(index)]"
+            let inner = MappingReader(item, .pause, path: key, start: item.start, findings: findings)
+            guard let rule = pause(inner, in: fields.section) else { continue }
+            if rules.contains(where: { $0.name == rule.name }) {
+                inner.error("another rule of this list is called \(quoted(rule.name))", "name")
+            }
+            rules.append(rule)
+        }
+        return rules
+    }
+
+    private func pause(_ fields: MappingReader, in owner: Section) -> PauseRule? {
+        fields.require("name", "messages name the rule, like `name: roaming`")
+        fields.require("when", "say what is not sent, like `when: {roaming: true}`; for nothing at all: `sluice pause`")
+        var rule = PauseRule(name: "", when: .all([]))
+        let file = findings.sources[fields.start.file].file.name.display
+        rule.place = "\(file):\(fields.start.line)"
+        let readable = PauseRule.keys.read(fields, into: &rule, self)
+        guard let node = fields.node("when"),
+            let when = condition(node, path: fields.path(of: "when"), in: owner, depth: 1)
+        else { return nil }
+        rule.when = when
+        return readable.contains("name") ? rule : nil
+    }
+
+    /// A mapping: all of its lines. A list: any of its items.
+    ///
+    /// - Parameter owner: The section that has the rule.
+    /// - Returns: `nil` where a part could not be read, which has been reported.
+    private func condition(_ node: Node, path: String, in owner: Section, depth: Int) -> Condition? {
+        guard depth <= Condition.maxDepth else {
+            findings.error(
+                "has more than \(Condition.maxDepth) levels of `not`; write several rules in its place", at: node.start,
+                key: path)
+            return nil
+        }
+        guard case .list(let items) = node.content else { return part(node, path: path, in: owner, depth: depth) }
+        if items.isEmpty {
+            findings.error("lists nothing, so it would never hold", at: node.start, key: path)
+            return nil
+        }
+        let parts = items.enumerated().map { index, item in
+            part(item, path: "\(path)[\(index)]", in: owner, depth: depth)
+        }
+        let known = parts.compactMap { $0 }
+        guard known.count == parts.count else { return nil }
+        return known.count == 1 ? known[0] : .any(known)
+    }
+
+    private func part(_ node: Node, path: String, in owner: Section, depth: Int) -> Condition? {
+        guard case .mapping(let entries) = node.content else {
+            findings.error(
+                "takes a condition, like `{network: lte, not: {between: \"22:00-06:00\"}}`, not \(node.kindName)",
+                at: node.start, key: path)
+            return nil
+        }
+        let fields = MappingReader(node, .condition, path: path, start: node.start, findings: findings)
+        if entries.isEmpty { findings.error("is empty, so it would always hold", at: node.start, key: path) }
+        for (section, key) in [(Section.folder, "folder"), (.destination, "destination")]
+        where section.path == owner.path && fields.has(key) {
+            fields.error("is the \(key) that has this rule; take the line out", key)
+        }
+        var draft = ConditionDraft()
+        let readable = ConditionDraft.keys.read(fields, into: &draft, self)
+        if fields.has("except"), !fields.has("between") {
+            fields.error("belongs to `between`; add that, or take this out", "except")
+        }
+        if let inner = fields.node("not") {
+            draft.not = condition(inner, path: fields.path(of: "not"), in: owner, depth: depth + 1)
+        }
+        // Without a part that cannot be read, the rule would describe something else.
+        let isWhole = entries.allSatisfy { $0.key == "not" ? draft.not != nil : readable.contains($0.key) }
+        return isWhole && !entries.isEmpty ? draft.condition : nil
+    }
+
+    /// Names of what exists.
+    fileprivate func known(_ fields: MappingReader, _ key: String, _ what: String, _ names: Set<String>) -> [String]? {
+        guard let found = fields.oneOrMore(key, as: .name) else { return nil }
+        return found.filter { isKnown($0, what, names) }.count == found.count ? found.map(\.value) : nil
+    }
+
+    fileprivate func networkNames(_ fields: MappingReader) -> [String]? {
+        guard let found = fields.oneOrMore("network", as: .name) else { return nil }
+        let remedy = "give one a name under `policy.networks`, like `{name: lte, interface: \"wwan*\"}`"
+        return found.filter { isKnown($0, "network", networkNames, remedy: remedy) }.count == found.count
+            ? found.map(\.value) : nil
+    }
+}
+
+extension MappingReader {
+    /// A value, or a list of values. `nil` where none can be read, which is reported.
+    fileprivate func oneOrMore<Value>(_ key: String, as reader: Reader<Value>) -> [Found<Value>]? {
+        guard let found = list(key, as: reader, orOne: true) else { return nil }
+        if case .list(let items)? = node(key)?.content, items.isEmpty {
+            error("lists nothing, so it would never hold", key)
+        }
+        return found.isEmpty ? nil : found
+    }
+}
+
+extension PauseRule: SettingsValue {
+    static let keys: [Key<Self>] = [
+        Key("name", \.name, .name),
+        Key("when", of: \.when) { when, _ in .value(when.inFile) }.takes(.oneOrList(.section("when"))),
+        Key("override", \.override).printed { $0.override != .allow },
+    ]
+
+    var inFile: WrittenValue { Self.keys.inFile(of: self) }
+}
+
+/// The lines of one mapping of a condition.
+struct ConditionDraft: Equatable, Sendable {
+    var between: [Window]?
+    var except: Set<CivilDay>?
+    var network: [String]?
+    var metered: Bool?
+    var interface: [String]?
+    var ssid: [String]?
+    var gateway: [HardwareAddress]?
+    var roaming: Bool?
+    var onBattery: Bool?
+    var batteryBelow: Int?
+    var folder: [String]?
+    var destination: [String]?
+    var not: Condition?
+
+    static let keys: [Key<Self>] = [
+        Key(
+            "between", optional: \.between, { $1.oneOrMore("between", as: .window).map { $0.map(\.value) } },
+            { windows, _ in .value(oneOrList(windows.map { .text($0.words) })) }
+        ).takes(.oneOrList(.window)),
+        Key(
+            "except", optional: \.except, { $1.list("except", as: .day).map { Set($0.map(\.value)) } },
+            { days, _ in .value(.list(days.sorted().map { .text("\($0)") })) }
+        ).takes(.list(.day)),
+        names("network", \.network) { $0.networkNames($1) },
+        Key("metered", \.metered, .flag),
+        several("interface", \.interface, .interface),
+        several("ssid", \.ssid, .ssid),
+        several("gateway", \.gateway, .hardware),
+        Key("roaming", \.roaming, .flag),
+        Key("on_battery", \.onBattery, .flag),
+        Key("battery_below", \.batteryBelow, .percent) { .plain("\($0)%") },
+        names("folder", \.folder) { $0.known($1, "folder", "folder", $0.folderNames) },
+        names("destination", \.destination) { $0.known($1, "destination", "destination", $0.destinationNames) },
+        Key("not", of: \.not) { part, _ in .value(part.inFile) }.takes(.oneOrList(.section("when"))),
+    ]
+
+    /// A key with one value, or several of which one is enough.
+    private static func several<Value: SettingsValue>(
+        _ name: String, _ path: Property<Self, [Value]?>, _ reader: Reader<Value>
+    ) -> Key<Self> {
+        Key(
+            name, optional: path,
+            { $1.oneOrMore(name, as: reader).map { $0.map(\.value) } },
+            { values, _ in .value(oneOrList(values.map(\.inFile))) }
+        ).takes(.oneOrList(reader.kind))
+    }
+
+    private static func names(
+        _ name: String, _ path: Property<Self, [String]?>,
+        _ take: @escaping @Sendable (SettingsReading, MappingReader) -> [String]?
+    ) -> Key<Self> {
+        Key(name, optional: path, take, { names, _ in .value(oneOrList(names.map { .text($0) })) })
+            .takes(.oneOrList(.name))
+    }
+
+    private static func oneOrList(_ values: [WrittenValue]) -> WrittenValue {
+        values.count == 1 ? values[0] : .list(values)
+    }
+
+    /// All lines together.
+    var condition: Condition {
+        let windows = between?.map { window in
+            var window = window
+            window.except = except ?? []
+            return window
+        }
+        let predicates: [Condition.Predicate?] = [
+            windows.map { .between($0) }, network.map { .network($0) }, metered.map { .metered($0) },
+            interface.map { .interface($0) }, ssid.map { .ssid($0) }, gateway.map { .gateway($0) },
+            roaming.map { .roaming($0) }, onBattery.map { .onBattery($0) }, batteryBelow.map { .batteryBelow($0) },
+            folder.map { .folder($0) }, destination.map { .destination($0) },
+        ]
+        let parts = predicates.compactMap { $0.map { Condition.fact($0) } } + (not.map { [.not($0)] } ?? [])
+        return parts.count == 1 ? parts[0] : .all(parts)
+    }
+
+    /// The lines of a condition that was read from one mapping.
+    init(_ parts: [Condition]) {
+        for part in parts {
+            switch part {
+            case .fact(let predicate): set(predicate)
+            case .not(let inner): not = inner
+            case .all, .any: assertionFailure("a mapping has no list in it: \(part.words)")
+            }
+        }
+    }
+
+    init() {}
+
+    private mutating func set(_ predicate: Condition.Predicate) {
+        switch predicate {
+        case .between(let windows):
+            between = windows
+            except = windows.first.flatMap { $0.except.isEmpty ? nil : $0.except }
+        case .network(let names): network = names
+        case .metered(let flag): metered = flag
+        case .interface(let names): interface = names
+        case .ssid(let names): ssid = names
+        case .gateway(let addresses): gateway = addresses
+        case .roaming(let flag): roaming = flag
+        case .onBattery(let flag): onBattery = flag
+        case .batteryBelow(let percent): batteryBelow = percent
+        case .folder(let names): folder = names
+        case .destination(let names): destination = names
+        }
+    }
+}
+
+extension Condition: SettingsValue {
+    var inFile: WrittenValue {
+        switch self {
+        case .any(let items): .list(items.map(\.inFile))
+        case .all(let parts): ConditionDraft.keys.inFile(of: ConditionDraft(parts))
+        case .fact, .not: ConditionDraft.keys.inFile(of: ConditionDraft([self]))
+        }
+    }
+}

@@ -1,0 +1,123 @@
+/// When a rule applies: the value of `when`.
+package indirect enum Condition: Hashable, Sendable {
+    case fact(Predicate)
+    /// A mapping.
+    case all([Condition])
+    /// A list.
+    case any([Condition])
+    case not(Condition)
+
+    /// A question about one fact. With several values it asks for any of them.
+    package enum Predicate: Hashable, Sendable {
+        case between([Window])
+        /// Names under `policy.networks`.
+        case network([String])
+        case metered(Bool)
+        /// Globs.
+        case interface([String])
+        case ssid([String])
+        case gateway([HardwareAddress])
+        case roaming(Bool)
+        case onBattery(Bool)
+        /// Per cent.
+        case batteryBelow(Int)
+        case folder([String])
+        case destination([String])
+    }
+
+    /// The most levels of `not` and lists in each other.
+    package static let maxDepth = 3
+
+    /// Every predicate in it, from left to right.
+    package var predicates: [Predicate] {
+        switch self {
+        case .fact(let predicate): [predicate]
+        case .all(let parts), .any(let parts): parts.flatMap(\.predicates)
+        case .not(let part): part.predicates
+        }
+    }
+
+    /// The windows of every `between`.
+    package var windows: [Window] {
+        predicates.flatMap { predicate -> [Window] in if case .between(let windows) = predicate { windows } else { [] }
+        }
+    }
+
+    package var dependsOnNetwork: Bool { predicates.contains(where: \.isAboutNetwork) }
+    package var dependsOnPower: Bool { predicates.contains(where: \.isAboutPower) }
+    package var dependsOnTime: Bool { !windows.isEmpty }
+
+    /// Whether it can be true of one folder and false of another.
+    package var dependsOnFolder: Bool {
+        predicates.contains { if case .folder = $0 { true } else { false } }
+    }
+}
+
+extension Condition.Predicate {
+    /// Whether it is judged for each route by which bytes could leave.
+    package var isAboutNetwork: Bool {
+        switch self {
+        case .network, .metered, .interface, .ssid, .gateway, .roaming: true
+        case .between, .onBattery, .batteryBelow, .folder, .destination: false
+        }
+    }
+
+    package var isAboutPower: Bool {
+        switch self {
+        case .onBattery, .batteryBelow: true
+        default: false
+        }
+    }
+}
+
+// MARK: Words
+
+extension Condition {
+    /// A clause for people: `the network is lte, and not (it is between 22:00-06:00)`.
+    package var words: String {
+        switch self {
+        case .fact(let predicate): predicate.words
+        case .all(let parts): parts.map { $0.inner(of: self) }.joined(separator: ", and ")
+        case .any(let parts): parts.map { $0.inner(of: self) }.joined(separator: ", or ")
+        case .not(let part): "not (\(part.words))"
+        }
+    }
+
+    /// In brackets where the clause around it joins in another way.
+    private func inner(of outer: Condition) -> String {
+        switch (self, outer) {
+        case (.all(let parts), .any) where parts.count > 1: "(\(words))"
+        case (.any(let parts), .all) where parts.count > 1: "(\(words))"
+        default: words
+        }
+    }
+}
+
+extension Condition.Predicate {
+    var words: String {
+        switch self {
+        case .between(let windows): "it is between \(Self.listed(windows.map(Self.words)))"
+        case .network(let names): "the network is \(Self.listed(names))"
+        case .metered(let isMetered): isMetered ? "the network is metered" : "the network is not metered"
+        case .interface(let names): "the interface is \(Self.listed(names))"
+        case .ssid(let names): "the Wi-Fi is \(Self.listed(names))"
+        case .gateway(let addresses): "the gateway is \(Self.listed(addresses.map { "\($0)" }))"
+        case .roaming(let roams): roams ? "the modem roams" : "no modem roams"
+        case .onBattery(let isOn): isOn ? "the machine runs on its battery" : "the machine does not run on its battery"
+        case .batteryBelow(let percent): "the battery has less than \(percent) %"
+        case .folder(let names): "the folder is \(Self.listed(names))"
+        case .destination(let names): "the destination is \(Self.listed(names))"
+        }
+    }
+
+    private static func words(_ window: Window) -> String {
+        window.except.isEmpty
+            ? window.words : "\(window.words), except on \(listed(window.except.sorted().map { "\($0)" }, "and"))"
+    }
+
+    private static func listed(_ names: [String], _ word: String = "or") -> String {
+        let shown = names.map { printable($0) }
+        return shown.count < 2
+            ? shown.joined() : "\(shown.dropLast().joined(separator: ", ")) \(word) \(shown.last ?? "")"
+    }
+}

@@ -1,0 +1,137 @@
+/// What a condition is judged by: the facts of one moment, one class of uploads and one route.
+package struct ConditionFacts: Sendable {
+    /// How bytes would leave this machine.
+    package enum Way: Sendable {
+        /// They stay on it.
+        case local
+        /// Over this route.
+        case over(NetworkPath, Metering, isMetered: Bool?)
+        /// Through a folder of another machine, by a route that cannot be seen.
+        case mount(isMetered: Bool?)
+        /// It was not looked up, or could not be; with the reason.
+        case unseen(String)
+    }
+
+    package var now: WallTime
+    package var zone: Zone
+    /// The clock can be trusted.
+    package var knowsTime: Bool
+    /// `nil` without a battery.
+    package var power: Power?
+    /// The folder, and for a card also that of its pattern; empty for requests that belong to no folder.
+    package var folders: [String]
+    package var destination: String
+    package var way: Way
+    /// The items of `policy.networks` that have a name.
+    package var networks: [NetworkRule]
+
+    package init(
+        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, folders: [String], destination: String, way: Way,
+        networks: [NetworkRule]
+    ) {
+        self.now = now
+        self.zone = zone
+        self.knowsTime = knowsTime
+        self.power = power
+        self.folders = folders
+        self.destination = destination
+        self.way = way
+        self.networks = networks
+    }
+}
+
+extension Condition {
+    /// Whether it holds now.
+    package func truth(_ facts: ConditionFacts) -> Truth {
+        let (day, time) = facts.zone.localTime(at: facts.now)
+        return truth(facts) { $0.contains(day, time) }
+    }
+
+    /// When its truth changes by the time alone, while all other facts stay; `nil` when it does not, or the time is not
+    /// known.
+    package func nextChange(_ facts: ConditionFacts) -> WallTime? {
+        timetable(facts)?.nextChange(after: facts.now, in: facts.zone)
+    }
+
+    /// Since when its truth is as it is, by the time alone.
+    package func lastChange(_ facts: ConditionFacts) -> WallTime? {
+        timetable(facts)?.lastChange(upTo: facts.now, in: facts.zone)
+    }
+
+    private func timetable(_ facts: ConditionFacts) -> Timetable<Truth>? {
+        let windows = windows
+        guard facts.knowsTime, !windows.isEmpty else { return nil }
+        return Timetable(windows) { isOpen in
+            let open = Dictionary(zip(windows, isOpen), uniquingKeysWith: { first, _ in first })
+            return truth(facts) { open[$0] ?? false }
+        }
+    }
+
+    private func truth(_ facts: ConditionFacts, isOpen: (Window) -> Bool) -> Truth {
+        switch self {
+        case .fact(let predicate): predicate.truth(facts, isOpen: isOpen)
+        case .all(let parts): .all(parts.map { $0.truth(facts, isOpen: isOpen) })
+        case .any(let parts): .any(parts.map { $0.truth(facts, isOpen: isOpen) })
+        case .not(let part): !part.truth(facts, isOpen: isOpen)
+        }
+    }
+}
+
+extension Condition.Predicate {
+    fileprivate func truth(_ facts: ConditionFacts, isOpen: (Window) -> Bool) -> Truth {
+        switch self {
+        case .between(let windows):
+            guard facts.knowsTime else {
+                return .unknown([UnknownFact("what time it is", remedy: "set the clock", isClock: true)])
+            }
+            return Truth(windows.contains(where: isOpen))
+        case .folder(let names): return Truth(facts.folders.contains(where: names.contains))
+        case .destination(let names): return Truth(names.contains(facts.destination))
+        case .onBattery(let isOn): return Truth((facts.power?.isOnBattery ?? false) == isOn)
+        case .batteryBelow(let percent):
+            guard let power = facts.power else { return .no }
+            guard let level = power.levelWithHysteresis else {
+                return .unknown([
+                    UnknownFact("how much the battery has", remedy: "its driver does not report it; use `on_battery`")
+                ])
+            }
+            return Truth(level < percent)
+        case .network, .metered, .interface, .ssid, .gateway, .roaming: return facts.way.truth(of: self, facts.networks)
+        }
+    }
+}
+
+extension ConditionFacts.Way {
+    fileprivate func truth(of predicate: Condition.Predicate, _ networks: [NetworkRule]) -> Truth {
+        func unknown(_ reason: String) -> Truth {
+            .unknown([
+                UnknownFact("by which network bytes would leave (\(reason))", remedy: "`sluice check` shows more")
+            ])
+        }
+        if case .metered(let isMetered) = predicate {
+            switch self {
+            case .local: return Truth(!isMetered)
+            case .unseen(let reason): return unknown(reason)
+            case .over(_, _, let counts), .mount(let counts):
+                guard let counts else {
+                    return .unknown([
+                        UnknownFact(
+                            "whether the network is metered",
+                            remedy: "name it under `networks` with `metered: true` or `false`, or set `metered_unknown`"
+                        )
+                    ])
+                }
+                return Truth(counts == isMetered)
+            }
+        }
+        switch self {
+        case .local:
+            // Nothing leaves: no network is used, and no modem.
+            if case .roaming(false) = predicate { return .yes }
+            return .no
+        case .unseen(let reason): return unknown(reason)
+        case .mount: return unknown("a mounted folder hides it")
+        case .over(let path, let metering, _): return metering.truth(of: predicate, over: path, networks)
+        }
+    }
+}

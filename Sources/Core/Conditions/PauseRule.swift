@@ -1,0 +1,70 @@
+/// An item of `pause`: nothing that its condition describes is sent.
+package struct PauseRule: Hashable, Sendable {
+    /// Whether a person can make an exception.
+    package enum Override: String, Hashable, Sendable, CaseIterable { case allow, never }
+
+    package var name: String
+    package var when: Condition
+    package var override: Override
+    /// Where the configuration has it: `sluice.yaml:12`.
+    package var place: String
+
+    package init(name: String, when: Condition, override: Override = .allow, place: String = "") {
+        self.name = name
+        self.when = when
+        self.override = override
+        self.place = place
+    }
+
+    /// Regardless of its place: a line more before it changes nothing.
+    package static func == (one: PauseRule, other: PauseRule) -> Bool {
+        one.name == other.name && one.when == other.when && one.override == other.override
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(when)
+        hasher.combine(override)
+    }
+
+    /// The hold of this rule; `nil` while its condition is known not to hold.
+    ///
+    /// - Parameters:
+    ///   - owner: The place of the rules, for people: `policy`, `destinations.nas`.
+    ///   - since: Since when the facts besides the time are as they are.
+    ///   - clock: The hold of a clock that is not set.
+    func hold(of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?) -> Hold? {
+        let begin = "the rule `\(name)` of \(owner)" + (place.isEmpty ? "" : " (\(place))")
+        switch when.truth(facts) {
+        case .no: return nil
+        case .yes:
+            var text = "\(begin) pauses uploads while \(when.words)"
+            let until = when.nextChange(facts)
+            if until == nil { text += "; it ends when that changes" }
+            return Hold(
+                .rule, since: max(when.lastChange(facts) ?? since, min(since, facts.now)), until: until, rule: name,
+                text: text)
+        case .unknown(let missing):
+            if let clock, missing.contains(where: \.isClock) { return clock }
+            let asked = missing.map(\.question).joined(separator: ", and ")
+            let remedies = missing.map(\.remedy).joined(separator: "; ")
+            return Hold(
+                .rule, since: since, until: when.nextChange(facts), rule: name,
+                text: "\(begin) pauses uploads while \(when.words); it is unknown \(asked), and a rule applies then: "
+                    + remedies)
+        }
+    }
+}
+
+extension PolicyRules {
+    /// - Parameter judgesNetwork: Those whose condition asks for the network, which is judged for each route. Otherwise
+    ///   the others.
+    func pauseHolds(
+        of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, judgesNetwork: Bool,
+        excusing exempt: Set<Exemption>
+    ) -> [Hold] {
+        let isExempt = exempt.contains(.rule)
+        return pauses.filter { $0.when.dependsOnNetwork == judgesNetwork && !(isExempt && $0.override == .allow) }
+            .compactMap { $0.hold(of: owner, facts, since: since, clock: clock) }
+    }
+}

@@ -1,0 +1,128 @@
+import Core
+import Testing
+
+@testable import Config
+
+@Suite("Rules with conditions in the configuration")
+struct ConditionReadingTests {
+    private static let rest = """
+        folders:
+          - {name: door, path: /srv/door, upload_to: [nas], pause: [{name: own, when: {on_battery: true}}]}
+          - {name: garden, path: /srv/garden, upload_to: [nas]}
+        destinations:
+          nas: {type: tus, url: "https://nas.example/files"}
+
+        """
+
+    private func rules(_ pause: String) throws -> [PauseRule] {
+        try load(pause).settings.policy.rules.pauses
+    }
+
+    private func load(_ pause: String) throws -> LoadedSettings {
+        try read(
+            "version: 1\n" + Self.rest + """
+                policy:
+                  networks: [{name: lte, interface: "wwan*"}, {name: home, ssid: Home}, {name: home, ssid: Attic}]
+                  pause:
+                \(pause)
+                """)
+    }
+
+    @Test("a mapping is all of its lines, a list any of its items, and `not` none of them")
+    func grammar() throws {
+        let rule = try #require(
+            rules(
+                """
+                  - name: lte-by-night
+                    when: {network: lte, not: [{between: "22:00-06:00", except: [2026-12-24]}, {folder: [door, garden]}]}
+                    override: never
+                """
+            ).first)
+        #expect(rule.name == "lte-by-night" && rule.override == .never && rule.place == "a.yaml:10")
+        let christmas = try #require(CivilDay(year: 2026, month: 12, day: 24))
+        let night = Window(from: 22 * 60, to: 6 * 60, except: [christmas])
+        #expect(
+            rule.when
+                == .all([
+                    .fact(.network(["lte"])),
+                    .not(.any([.fact(.between([night])), .fact(.folder(["door", "garden"]))])),
+                ]))
+        let either = try #require(
+            rules("  - {name: a, when: [{metered: true}, {roaming: true, on_battery: false}]}").first)
+        #expect(
+            either.when
+                == .any([.fact(.metered(true)), .all([.fact(.roaming(true)), .fact(.onBattery(false))])]))
+    }
+
+    @Test("`sluice config` prints the rules so that they are read as the same again")
+    func written() throws {
+        let text = """
+              - {name: a, when: {between: ["22:00-06:00", "sat,sun 00:00-24:00"], except: [2026-12-24]}}
+              - {name: b, when: [{interface: ["eth*", wlan0], not: {ssid: ["My \\"Wi-Fi\\"", Home]}}, {battery_below: 30%}]}
+              - {name: c, when: {gateway: "0c:5b:8f:27:9a:64", destination: nas, not: {not: {metered: false}}}, override: never}
+              - {name: d, when: {network: [lte, home], folder: garden, roaming: true, on_battery: true}}
+            """
+        let loaded = try load(text)
+        let again = try read(EffectiveConfiguration(loaded).yaml)
+        #expect(again.settings.policy.rules == loaded.settings.policy.rules)
+        #expect(again.settings.folders.map(\.policy.rules) == loaded.settings.folders.map(\.policy.rules))
+        #expect(loaded.settings.policy.rules.pauses.count == 4)
+    }
+
+    @Test(
+        "a mistake in a condition is reported at its place, with the remedy",
+        arguments: [
+            ("{when: {roaming: true}}", "pause[0].name: `name` is missing; messages name the rule"),
+            ("{name: a}", "pause[0].when: `when` is missing; say what is not sent"),
+            ("{name: a, when: {}}", "pause[0].when: is empty, so it would always hold"),
+            ("{name: a, when: []}", "pause[0].when: lists nothing, so it would never hold"),
+            ("{name: a, when: [{}]}", "pause[0].when[0]: is empty, so it would always hold"),
+            ("{name: a, when: night}", "pause[0].when: takes a condition, like"),
+            (
+                "{name: a, when: {network: let}}",
+                "pause[0].when.network: no network is called `let`; did you mean `lte`?"
+            ),
+            ("{name: a, when: {network: []}}", "pause[0].when.network: lists nothing, so it would never hold"),
+            ("{name: a, when: {between: []}}", "pause[0].when.between: lists nothing, so it would never hold"),
+            ("{name: a, when: {folder: dor}}", "pause[0].when.folder: no folder is called `dor`; did you mean `door`?"),
+            ("{name: a, when: {destination: nsa}}", "pause[0].when.destination: no destination is called `nsa`"),
+            ("{name: a, when: {except: [2026-12-24]}}", "pause[0].when.except: belongs to `between`"),
+            (
+                "{name: a, when: {not: {not: {not: {roaming: true}}}}}",
+                "pause[0].when.not.not.not: has more than 3 levels"
+            ),
+            ("{name: a, when: {metred: true}}", "pause[0].when.metred: no setting is called `metred` here"),
+            ("{name: a, when: {windows: [\"22:00-06:00\"]}}", "in a condition, the time is `between"),
+            ("{name: a, when: {roaming: true}, override: no}", "pause[0].override: "),
+            (
+                "{name: a, when: {roaming: true}}\n    - {name: a, when: {metered: true}}",
+                "pause[1].name: another rule of this list"
+            ),
+        ])
+    func mistakes(_ rule: String, _ answer: String) throws {
+        let errors = try #require(throws: ConfigErrors.self) { try load("    - " + rule) }
+        #expect(errors.description.contains(answer), "\(errors)")
+        #expect(errors.problems.allSatisfy { $0.line != nil })
+    }
+
+    @Test("a folder or a destination does not name itself; a named network is told from others")
+    func places() throws {
+        let own = """
+            version: 1
+            folders: [{name: door, path: /srv/door, upload_to: [nas], pause: [{name: a, when: {folder: door}}]}]
+            destinations: {nas: {type: tus, url: "https://nas.example/", pause: [{name: a, when: {destination: nas}}]}}
+            policy: {networks: [{name: all}]}
+            """
+        let errors = try #require(throws: ConfigErrors.self) { try read(own) }.description
+        #expect(errors.contains("folders[0].pause[0].when.folder: is the folder that has this rule"))
+        #expect(errors.contains("destinations.nas.pause[0].when.destination: is the destination that has this rule"))
+        #expect(errors.contains("policy.networks[0].name: names every network"))
+    }
+
+    @Test("a rule is the same when it moves to another line")
+    func moved() throws {
+        let one = try rules("  - {name: a, when: {roaming: true}}")
+        let other = try rules("  # a comment\n  - {name: a, when: {roaming: true}}")
+        #expect(one == other && one.first?.place != other.first?.place)
+    }
+}

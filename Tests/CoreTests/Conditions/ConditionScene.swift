@@ -1,0 +1,186 @@
+import TestKit
+
+@testable import Core
+
+/// A machine with a cable, a Wi-Fi, a modem and a tunnel over one of them; facts that may be unknown; and random rules.
+struct ConditionScene {
+    static let links: [NetworkLink] = [
+        link("lo", 1) { ($0.medium, $0.hasDevice, $0.leadsOut) = (.loopback, false, false) },
+        link("eth0", 2),
+        link("wlan0", 3) {
+            $0.isWireless = true
+            $0.ssid = Array("Home".utf8)
+        },
+        link("wwan0", 4) {
+            $0.deviceType = "wwan"
+            $0.medium = .bare
+        },
+        link("wg0", 5) {
+            $0.kind = "wireguard"
+            $0.medium = .bare
+        },
+    ]
+    static let router = HardwareAddress("0c:5b:8f:27:9a:64")
+    static let networks = [
+        NetworkRule(name: "home", ssid: "Home", isMetered: false), NetworkRule(name: "lte", interface: "wwan*"),
+        NetworkRule(name: "abroad", interface: "wwan*", isRoaming: true), NetworkRule(name: "desk", gateway: router),
+    ]
+
+    static func link(_ name: String, _ index: Int32, _ change: (inout NetworkLink) -> Void = { _ in }) -> NetworkLink {
+        var link = NetworkLink(index: index, name: name)
+        (link.hasDevice, link.leadsOut) = (true, true)
+        change(&link)
+        return link
+    }
+
+    var now: WallTime
+    var zone = Zone.utc
+    var knowsTime = true
+    var power: Power?
+    var links = Self.links
+    var isRoaming: Bool? = false
+    var gateway: HardwareAddress? = Self.router
+    /// The tunnel's carrier: an interface, or unknown.
+    var carrier: Int32? = 4
+    var reachability: Reachability = .over([NetworkPath(link: 2)])
+    var rules: [PauseRule] = []
+    var destinationRules: [PauseRule] = []
+    var folderRules: [PauseRule] = []
+    var unknownCost: UnknownNetwork?
+
+    init(at now: WallTime = utc("2026-11-25T12:00:00")) { self.now = now }
+
+    init(dice: inout Dice) {
+        now = WallTime(
+            milliseconds: utc("2026-11-23T00:00:00").milliseconds + Int64.random(in: 0..<20_160, using: &dice) * 60_000)
+        power =
+            Bool.random(using: &dice)
+            ? Power(isOnBattery: .random(using: &dice), percent: Int.random(in: 1...100, using: &dice), since: now)
+            : nil
+        isRoaming = Bool.random(using: &dice)
+        carrier = Int32.random(in: 2...4, using: &dice)
+        if Bool.random(using: &dice) { links[2].ssid = Array("Cafe".utf8) }
+        unknownCost = [nil, .allow, .metered].randomElement(using: &dice) ?? nil
+        let count = Int.random(in: 1...3, using: &dice)
+        let paths = (0..<count).map { _ in NetworkPath(link: Int32.random(in: 2...5, using: &dice)) }
+        reachability =
+            [.over(paths), .local, .mount(.metered, text: "a folder"), .mount(.unmetered, text: "a folder")]
+            .randomElement(using: &dice) ?? .local
+        rules = Self.rules(&dice, most: 3)
+        destinationRules = Self.rules(&dice, most: 1)
+        folderRules = Self.rules(&dice, most: 1)
+    }
+
+    private static func rules(_ dice: inout Dice, most: Int) -> [PauseRule] {
+        (0..<Int.random(in: 0...most, using: &dice)).map { rule(&dice, "r\($0)") }
+    }
+
+    static func rule(_ dice: inout Dice, _ name: String) -> PauseRule {
+        PauseRule(name: name, when: condition(&dice, depth: 1), override: Bool.random(using: &dice) ? .allow : .never)
+    }
+
+    /// As a configuration can write it.
+    static func condition(_ dice: inout Dice, depth: Int) -> Condition {
+        func mapping(_ dice: inout Dice) -> Condition {
+            var parts = (0..<Int.random(in: 1...2, using: &dice)).map { _ in Condition.fact(predicate(&dice)) }
+            if depth < Condition.maxDepth, Bool.random(using: &dice) {
+                parts.append(.not(condition(&dice, depth: depth + 1)))
+            }
+            return parts.count == 1 ? parts[0] : .all(parts)
+        }
+        if Int.random(in: 0...3, using: &dice) > 0 { return mapping(&dice) }
+        return .any([mapping(&dice), mapping(&dice)])
+    }
+
+    private static func predicate(_ dice: inout Dice) -> Condition.Predicate {
+        switch Int.random(in: 0...10, using: &dice) {
+        case 0, 1:
+            .between([
+                Window(
+                    days: Set(Weekday.allCases.filter { _ in Bool.random(using: &dice) }).union([.tue]),
+                    from: Int.random(in: 0...23, using: &dice) * 60, to: Int.random(in: 1...24, using: &dice) * 60)
+            ])
+        case 2: .network([["home", "lte", "abroad", "desk"].randomElement(using: &dice) ?? "home"])
+        case 3: .metered(.random(using: &dice))
+        case 4: .interface([["eth*", "wlan0", "wwan?", "wg0"].randomElement(using: &dice) ?? "*"])
+        case 5: .ssid(Bool.random(using: &dice) ? ["Home"] : ["Cafe", "Bar"])
+        case 6: .gateway([router].compactMap { $0 })
+        case 7: .roaming(.random(using: &dice))
+        case 8:
+            Bool.random(using: &dice)
+                ? .onBattery(.random(using: &dice)) : .batteryBelow(Int.random(in: 1...100, using: &dice))
+        case 9: .folder(Bool.random(using: &dice) ? ["door"] : ["garden"])
+        default: .destination(Bool.random(using: &dice) ? ["nas"] : ["cloud"])
+        }
+    }
+
+    // MARK: The decision
+
+    private var inputs: Admission.PolicyInputs {
+        let trouble = knowsTime ? nil : Hold(.clock, since: now, text: "the clock is not set")
+        var metering = Metering(
+            links: links, modems: ["wwan0": ModemBearer(isRoaming: isRoaming)],
+            carriers: carrier.map { [5: [NetworkPath(link: $0)]] } ?? [:])
+        metering.rules = []
+        return Admission.PolicyInputs(
+            now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, clockTrouble: trouble, running: 0,
+            everything: nil, network: metering, power: power)
+    }
+
+    private var parts: (admission: Admission, remote: Admission.DestinationState, folder: Admission.FolderState) {
+        var reached = reachability
+        if case .over(let paths) = reached {
+            reached = .over(
+                paths.map { path in
+                    var path = path
+                    path.gateway = [2, 3].contains(path.link) ? gateway : nil
+                    return path
+                })
+        }
+        let remote = Admission.DestinationState(
+            name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
+            rules: PolicyRules(pauses: destinationRules), reachability: reached,
+            reachabilitySince: WallTime(milliseconds: 0))
+        let everywhere = PolicyRules(pauses: rules, meteredUnknown: unknownCost, networks: Self.networks)
+        return (
+            Admission(total: 2, rules: everywhere), remote,
+            Admission.FolderState(name: "door", rules: PolicyRules(pauses: folderRules))
+        )
+    }
+
+    var holds: [Hold] {
+        let (admission, remote, folder) = parts
+        return admission.hardBlockers(on: remote, from: folder, in: inputs)
+    }
+
+    var goes: Bool { holds.isEmpty }
+
+    var route: Admission.RouteDecision {
+        let (admission, remote, folder) = parts
+        return admission.routeDecision(to: remote, from: folder, in: inputs)
+    }
+
+    var nextChange: WallTime? {
+        let (admission, remote, folder) = parts
+        return admission.nextChange([remote], [folder], in: inputs)
+    }
+
+    /// The same with one fact less.
+    mutating func forget(_ fact: Int) {
+        switch fact {
+        case 0: knowsTime = false
+        case 1: links[2].ssid = nil
+        case 2: isRoaming = nil
+        case 3: gateway = nil
+        case 4: carrier = nil
+        case 5:
+            guard let known = power else { return }
+            power = Power(isOnBattery: known.isOnBattery, percent: nil, since: known.since)
+        default:
+            switch reachability {
+            case .over, .mount: reachability = .unseen("no netlink")
+            case .local, .any, .offline, .unseen: break
+            }
+        }
+    }
+}
