@@ -107,7 +107,8 @@ struct DocumentationTests {
             "watch": "poll", "min_size": "1 kB", "max_size": "1 GB", "min_age": "1h", "max_age": "2d",
             "removable": "always", "windows": "[\"22:00-06:00\"]", "bandwidth": "2 MB/s",
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
-            "quotas": "[{per: day, bytes: 20 GB}]", "expires_after": "7d",
+            "pause": "[{name: abroad, when: {roaming: true}}]", "quotas": "[{per: day, bytes: 20 GB}]",
+            "expires_after": "7d",
             "on_battery": "pause", "min_battery": "30%", "busy": "{file: /run/busy}",
             "before_upload": "{command: [/bin/true]}", "release_unsure": "after 10m",
         ]

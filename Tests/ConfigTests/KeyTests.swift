@@ -136,7 +136,7 @@ struct KeyTests {
             before_upload: {command: [/bin/true]}, windows: ["22:00-06:00"], bandwidth: 2 MB/s, metered: pause,
               metered_unknown: allow, networks: [{interface: eth0, metered: true}], quotas: [{per: day, bytes: 1 GB}],
               expires_after: 7d, on_battery: pause, min_battery: 30%, busy: {file: /run/busy}, retry: {first: 2s},
-              order: largest-first
+              order: largest-first, pause: [{name: abroad, when: {roaming: true}}]
             """
         let loaded = try read(
             """

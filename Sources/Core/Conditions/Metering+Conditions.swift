@@ -24,10 +24,11 @@ extension Metering {
             let named = networks.filter { $0.name.map(names.contains) ?? false }
             return .any(named.map { rule in somewhere { self.truth(of: rule, $0) } })
         case .metered(let isWanted):
-            switch judgement(of: path).metered {
-            case .metered: return Truth(isWanted)
-            case .unmetered: return Truth(!isWanted)
-            case .unknown:
+            let judgement = judgement(of: path)
+            switch judgement.metered {
+            case .metered where !judgement.isAssumed: return Truth(isWanted)
+            case .unmetered where !judgement.isAssumed: return Truth(!isWanted)
+            case .metered, .unmetered, .unknown:
                 return .unknown([UnknownFact("whether the network is metered", remedy: "name it under `networks`")])
             }
         case .between, .onBattery, .batteryBelow, .folder, .destination:

@@ -81,6 +81,8 @@ package struct Metering: Hashable, Sendable {
         package var isRoaming: Bool
         /// The interfaces that carry it, beginning with itself.
         package var links: [Int32]
+        /// The cost is that of an interface which may carry it, and need not.
+        package var isAssumed = false
     }
 
     package func judgement(of path: NetworkPath) -> Judgement {
@@ -128,7 +130,8 @@ package struct Metering: Hashable, Sendable {
                 ?? (worst.step.isHere
                     ? nil
                     : remedy(for: worst.step.isAssumed ? Step(link: link) : worst.step, not: worst.opinion.metered)),
-            forbidden: forbidden, isRoaming: isRoaming, links: carrying.map(\.link.index))
+            forbidden: forbidden, isRoaming: isRoaming, links: carrying.map(\.link.index),
+            isAssumed: worst.step.isAssumed)
     }
 
     // MARK: - The interfaces below

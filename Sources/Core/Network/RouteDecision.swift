@@ -75,6 +75,8 @@ extension Admission {
     ) -> RouteDecision {
         var first: (holds: [Hold], route: Route)?
         var open: [Route] = []
+        // When a rule changes its decision about any of them.
+        var soonest: WallTime?
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
@@ -88,18 +90,27 @@ extension Admission {
             var holds = holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
             if let forbidden { holds.insert(forbidden, at: 0) }
             holds += pauseHolds(
-                remote, folder, over: .over(path, metering, isMetered: route.isMetered(places)), in: inputs)
+                remote, folder,
+                over: .over(path, metering, isMetered: judgement.isAssumed ? nil : route.isMetered(places)),
+                in: inputs)
             if holds.isEmpty, name != nil {
                 open.append(route)
                 if !isPinned || !route.countsAsMetered { break }
             }
             if first == nil, !holds.isEmpty { first = (holds, route) }
+            soonest =
+                holds.compactMap { $0.kind == .rule ? $0.until : nil }.min().map { min($0, soonest ?? $0) } ?? soonest
         }
         if let route = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(route) }
-        guard let first else {
+        guard var first else {
             return .closed([
                 Hold(.offline, since: remote.reachabilitySince, text: "there is no route to \(remote.name)")
             ])
+        }
+        if let soonest {
+            for index in first.holds.indices where first.holds[index].kind == .rule {
+                first.holds[index].until = min(first.holds[index].until ?? soonest, soonest)
+            }
         }
         return .closed(first.holds, countsAsMetered: first.route.countsAsMetered)
     }
