@@ -140,8 +140,8 @@ test-long: build-tests
 	@failed=; \
 	$(call run,SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests --skip PlanAgreementTests) || \
 		failed='the unit tests'; \
-	$(call run,swift build --build-tests $(OPTIMIZED) && SLOW_TESTS=1 swift test --skip-build $(OPTIMIZED) \
-		--filter 'ScaleTests|PlanAgreementTests') || failed="$${failed:+$$failed and }the tests of scale"; \
+	$(call run,swift build --build-tests $(OPTIMIZED) && SLOW_TESTS=1 SLUICE_CASES=100000 swift test --skip-build \
+		$(OPTIMIZED) --filter 'ScaleTests|PlanAgreementTests|ConditionPropertyTests') || failed="$${failed:+$$failed and }the tests of scale"; \
 	$(call run,SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) \
 		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
 	$(MAKE) test-package || failed="$${failed:+$$failed and }the tests of the package"; \

@@ -1,3 +1,4 @@
+import Glibc
 import TestKit
 import Testing
 
@@ -6,7 +7,11 @@ import Testing
 /// Rules only restrict, whatever they are. A failure names its seed.
 @Suite("Any rules with conditions")
 struct ConditionPropertyTests {
-    private static let seeds = Tier.sample(1...100_000, 10_000)
+    /// `make test-long` sets `SLUICE_CASES=100000`.
+    private static let seeds: [Int] = {
+        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 10_000
+        return Tier.sample(1...max(1, cases), 1_000)
+    }()
 
     private func each(_ body: (inout Dice, ConditionScene) -> String?) {
         var failures = 0
