@@ -123,7 +123,7 @@ _sluice_options() {
         retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
         remove) _sluice_words --json --config --socket --help ;;
         flush) _sluice_words --list --folder --destination --json --config --socket --help ;;
-        allow) _sluice_words --folder --metered --quota --window --for --end --json --config --socket --help ;;
+        allow) _sluice_words --folder --metered --quota --rule --window --for --end --json --config --socket --help ;;
         limit) _sluice_words --for --json --config --socket --help ;;
         reload) _sluice_words --json --config --socket --help ;;
         rescan) _sluice_words --folder --wait --json --config --socket --help ;;
