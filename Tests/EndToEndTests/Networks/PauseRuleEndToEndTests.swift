@@ -1,0 +1,113 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// Rules with conditions. The kernel's packet filter counts the bytes sent over each of two routes.
+@Suite(
+    "Rules with conditions, with the built program",
+    .enabled(if: TwoRoads.isPossible, "\(TwoRoads.need)"), .timeLimit(.minutes(Patience.minutes(4))))
+struct PauseRuleEndToEndTests {
+    private typealias Scene = NetworkEndToEndTests.Scene
+
+    private static let networks =
+        "[{name: cable, interface: wan0, metered: false}, {name: lte, interface: \"lte*\", metered: true}]"
+
+    private func scene(_ rules: String..., more: [String] = []) async throws -> Scene {
+        try await Scene(["pause: [\(rules.joined(separator: ", "))]"] + more, rules: Self.networks)
+    }
+
+    @Test("a rule about one network sends nothing over it, and everything over the other one")
+    func network() async throws {
+        let scene = try await scene("{name: no-lte, when: {network: lte, folder: camera}}")
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "rule")
+        #expect(
+            hold.text.contains("the rule `no-lte` of policy (sluice.yaml:")
+                && hold.text.contains("while the network is lte, and the folder is camera"), "\(hold.text)")
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") > 300_000)
+        #expect(try await scene.bytes("lte") == 0)
+    }
+
+    @Test("a rule about one folder holds nothing of another one, on the same network")
+    func folder() async throws {
+        let scene = try await scene("{name: no-lte, when: {network: lte, not: {folder: camera}}}")
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") > 300_000)
+    }
+
+    @Test("when a rule begins to apply during a transfer, no byte is sent after its hold is shown")
+    func begins() async throws {
+        let scene = try await scene("{name: never, when: {roaming: true}}", more: ["bandwidth: 3 MB/s"])
+        let fixture = scene.fixture
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        let keys = fixture.policyKeys
+        fixture.policyKeys = keys.map {
+            $0.replacing(
+                "{roaming: true}",
+                with: "{interface: [wan0, \"lte*\"], not: {between: [\"00:00-00:01\"], except: [2020-01-01]}}")
+        }.map { $0.hasPrefix("networks") ? "networks: \(Self.networks)" : $0 }
+        try fixture.writeConfiguration()
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
+        _ = try await scene.waits("clip.mp4", for: "rule")
+        let sent = try await scene.bytes("wan")
+        // Meanwhile another file is found, settles and is copied.
+        try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
+        _ = try await scene.waits("other.mp4", for: "rule")
+        #expect(try await scene.bytes("wan") == sent)
+        #expect(try await scene.bytes("lte") == 0)
+        fixture.policyKeys = keys.filter { !$0.hasPrefix("bandwidth") }
+        try fixture.writeConfiguration()
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
+        try await scene.arrives()
+        // Bytes that had already arrived were not sent again.
+        #expect(try await scene.bytes("wan") < 40_000_000)
+    }
+
+    @Test("`allow --rule` lifts a rule, except one with `override: never`")
+    func allowed() async throws {
+        let scene = try await scene(
+            "{name: soft, when: {network: lte}}", "{name: hard, when: {interface: lte0}, override: never}")
+        let fixture = scene.fixture
+        try await scene.ip("link", "set", "wan0", "down")
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        #expect(try await scene.waits("clip.mp4", for: "rule").text.contains("`soft`"))
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rule", "--for", "1h"]) != nil)
+        try await eventually("only the other rule holds it") {
+            try await scene.hold("clip.mp4")?.text.contains("`hard`")
+        }
+        #expect(try await scene.bytes("lte") == 0)
+        fixture.policyKeys = fixture.policyKeys.map { $0.replacing(", override: never", with: "") }
+        try fixture.writeConfiguration()
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
+        try await scene.arrives()
+        #expect(try await scene.bytes("lte") > 300_000)
+    }
+
+    @Test("a rule about a gateway applies as soon as that router is at the other end")
+    func gateway() async throws {
+        let scene = try await scene("{name: guest, when: {gateway: \"0c:5b:8f:27:9a:64\"}}")
+        try await scene.ip("link", "set", "lte0", "down")
+        try await scene.router(is: "02:00:00:00:00:77")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        try await scene.arrives()
+        try await scene.router(is: "0c:5b:8f:27:9a:64")
+        try scene.camera.drop(Clip(number: 1, size: 300_000, relative: "other.mp4"))
+        let hold = try await scene.waits("other.mp4", for: "rule")
+        #expect(hold.text.contains("`guest`"), "\(hold.text)")
+    }
+}
