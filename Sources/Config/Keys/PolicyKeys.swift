@@ -57,7 +57,8 @@ extension PolicyRules {
             .takes(.list(.either([.window, .section("windows[]")]))),
         Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1) }
             .takes(.either([.rate, .list(.either([.rate, .section("bandwidth[]")]))])),
-        Key("pause", unlessEmpty: \.pauses) { $0.pauses($1) }.takes(.list(.section("pause[]"))),
+        Key("pause", unlessEmpty: \.pauses) { ConditionReading($0, in: $1.section).pauses($1) }.takes(
+            .list(.section("pause[]"))),
         Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(rule.inFile) })
             .takes(.either([.word(["pause", "allow"]), .section("metered")])),
         Key("metered_unknown", \.meteredUnknown),

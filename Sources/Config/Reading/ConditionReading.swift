@@ -1,14 +1,24 @@
 internal import Core
 
-/// Reads `pause` at any place, and the conditions of its rules.
-extension SettingsReading {
+/// Reads `pause` of one section, and the conditions of its rules.
+struct ConditionReading {
+    private let reading: SettingsReading
+    private var findings: ProblemCollector { reading.findings }
+    /// The section that has the rules.
+    private let owner: Section
+
+    init(_ reading: SettingsReading, in owner: Section) {
+        self.reading = reading
+        self.owner = owner
+    }
+
     func pauses(_ fields: MappingReader) -> [PauseRule] {
         let expected = "a list of rules, like `[{name: roaming, when: {roaming: true}}]`"
         var rules: [PauseRule] = []
         for (index, item) in (fields.items("pause", expected: expected) ?? []).enumerated() {
             let key = "\(fields.path(of: "pause"))[\(index)]"
             let inner = MappingReader(item, .pause, path: key, start: item.start, findings: findings)
-            guard let rule = pause(inner, in: fields.section) else { continue }
+            guard let rule = pause(inner) else { continue }
             if rules.contains(where: { $0.name == rule.name }) {
                 inner.error("another rule of this list is called \(quoted(rule.name))", "name")
             }
@@ -17,15 +27,15 @@ extension SettingsReading {
         return rules
     }
 
-    private func pause(_ fields: MappingReader, in owner: Section) -> PauseRule? {
+    private func pause(_ fields: MappingReader) -> PauseRule? {
         fields.require("name", "messages name the rule, like `name: roaming`")
         fields.require("when", "say what is not sent, like `when: {roaming: true}`; for nothing at all: `sluice pause`")
         var rule = PauseRule(name: "", when: .all([]))
         let file = findings.sources[fields.start.file].file.name.display
         rule.place = "\(file):\(fields.start.line)"
-        let readable = PauseRule.keys.read(fields, into: &rule, self)
+        let readable = PauseRule.keys.read(fields, into: &rule, reading)
         guard let node = fields.node("when"),
-            let when = condition(node, path: fields.path(of: "when"), in: owner, depth: 1)
+            let when = condition(node, path: fields.path(of: "when"), depth: 1)
         else { return nil }
         rule.when = when
         return readable.contains("name") ? rule : nil
@@ -33,29 +43,28 @@ extension SettingsReading {
 
     /// A mapping: all of its lines. A list: any of its items.
     ///
-    /// - Parameter owner: The section that has the rule.
     /// - Returns: `nil` where a part could not be read, which has been reported.
-    private func condition(_ node: Node, path: String, in owner: Section, depth: Int) -> Condition? {
+    private func condition(_ node: Node, path: String, depth: Int) -> Condition? {
         guard depth <= Condition.maxDepth else {
             findings.error(
                 "has more than \(Condition.maxDepth) levels of `not`; write several rules in its place", at: node.start,
                 key: path)
             return nil
         }
-        guard case .list(let items) = node.content else { return part(node, path: path, in: owner, depth: depth) }
+        guard case .list(let items) = node.content else { return part(node, path: path, depth: depth) }
         if items.isEmpty {
             findings.error("lists nothing, so it would never hold", at: node.start, key: path)
             return nil
         }
         let parts = items.enumerated().map { index, item in
-            part(item, path: "\(path)[\(index)]", in: owner, depth: depth)
+            part(item, path: "\(path)[\(index)]", depth: depth)
         }
         let known = parts.compactMap { $0 }
         guard known.count == parts.count else { return nil }
         return known.count == 1 ? known[0] : .any(known)
     }
 
-    private func part(_ node: Node, path: String, in owner: Section, depth: Int) -> Condition? {
+    private func part(_ node: Node, path: String, depth: Int) -> Condition? {
         guard case .mapping(let entries) = node.content else {
             findings.error(
                 "takes a condition, like `{network: lte, not: {between: \"22:00-06:00\"}}`, not \(node.kindName)",
@@ -69,29 +78,16 @@ extension SettingsReading {
             fields.error("is the \(key) that has this rule; take the line out", key)
         }
         var draft = ConditionDraft()
-        let readable = ConditionDraft.keys.read(fields, into: &draft, self)
+        let readable = ConditionDraft.keys.read(fields, into: &draft, reading)
         if fields.has("except"), !fields.has("between") {
             fields.error("belongs to `between`; add that, or take this out", "except")
         }
         if let inner = fields.node("not") {
-            draft.not = condition(inner, path: fields.path(of: "not"), in: owner, depth: depth + 1)
+            draft.not = condition(inner, path: fields.path(of: "not"), depth: depth + 1)
         }
         // Without a part that cannot be read, the rule would describe something else.
         let isWhole = entries.allSatisfy { $0.key == "not" ? draft.not != nil : readable.contains($0.key) }
         return isWhole && !entries.isEmpty ? draft.condition : nil
-    }
-
-    /// Names of what exists.
-    fileprivate func known(_ fields: MappingReader, _ key: String, _ what: String, _ names: Set<String>) -> [String]? {
-        guard let found = fields.oneOrMore(key, as: .name) else { return nil }
-        return found.filter { isKnown($0, what, names) }.count == found.count ? found.map(\.value) : nil
-    }
-
-    fileprivate func networkNames(_ fields: MappingReader) -> [String]? {
-        guard let found = fields.oneOrMore("network", as: .name) else { return nil }
-        let remedy = "give one a name under `policy.networks`, like `{name: lte, interface: \"wwan*\"}`"
-        return found.filter { isKnown($0, "network", networkNames, remedy: remedy) }.count == found.count
-            ? found.map(\.value) : nil
     }
 }
 
@@ -103,6 +99,17 @@ extension MappingReader {
             error("lists nothing, so it would never hold", key)
         }
         return found.isEmpty ? nil : found
+    }
+
+    /// Names of what exists.
+    ///
+    /// - Parameter remedy: What to do where there is none at all.
+    fileprivate func names(
+        _ key: String, of what: String, among known: Set<String>, _ reading: SettingsReading, remedy: String? = nil
+    ) -> [String]? {
+        guard let found = oneOrMore(key, as: .name) else { return nil }
+        let isKnown = found.map { reading.isKnown($0, what, known, remedy: remedy) }
+        return isKnown.allSatisfy { $0 } ? found.map(\.value) : nil
     }
 }
 
@@ -141,7 +148,11 @@ struct ConditionDraft: Equatable, Sendable {
             "except", optional: \.except, { $1.list("except", as: .day).map { Set($0.map(\.value)) } },
             { days, _ in .value(.list(days.sorted().map { .text("\($0)") })) }
         ).takes(.list(.day)),
-        names("network", \.network) { $0.networkNames($1) },
+        names("network", \.network) {
+            $1.names(
+                "network", of: "network", among: $0.networkNames, $0,
+                remedy: "give one a name under `policy.networks`, like `{name: lte, interface: \"wwan*\"}`")
+        },
         Key("metered", \.metered, .flag),
         several("interface", \.interface, .interface),
         several("ssid", \.ssid, .ssid),
@@ -149,8 +160,10 @@ struct ConditionDraft: Equatable, Sendable {
         Key("roaming", \.roaming, .flag),
         Key("on_battery", \.onBattery, .flag),
         Key("battery_below", \.batteryBelow, .percent) { .plain("\($0)%") },
-        names("folder", \.folder) { $0.known($1, "folder", "folder", $0.folderNames) },
-        names("destination", \.destination) { $0.known($1, "destination", "destination", $0.destinationNames) },
+        names("folder", \.folder) { $1.names("folder", of: "folder", among: $0.folderNames, $0) },
+        names("destination", \.destination) {
+            $1.names("destination", of: "destination", among: $0.destinationNames, $0)
+        },
         Key("not", of: \.not) { part, _ in .value(part.inFile) }.takes(.oneOrList(.section("when"))),
     ]
 
