@@ -12,6 +12,12 @@ struct Backlog: Sendable {
     static let folders = ["front-door", "garden", "attic", "inbox"]
     static let destinations = ["archive", "nas", "pictures"]
 
+    /// Eight questions that conditions may ask of these files, whose sizes are from 1 to 61 kB.
+    static let questions: [FilePredicate] =
+        [5_000, 10_000, 20_000, 30_000, 40_000, 50_000].map { .largerThan($0) } + [
+            .smallerThan(3_000), .kind([.photo]),
+        ]
+
     /// The number of uploads, each with an asset of its own.
     var uploads: Int
     /// The folder above the watched ones, which have the names of ``folders``.
@@ -89,6 +95,19 @@ struct Backlog: Sendable {
         await store.close()
     }
 
+    /// Asks the files of all waiting uploads ``questions``.
+    ///
+    /// - Returns: The time that it took.
+    static func ask(_ state: FilePath) async throws -> Duration {
+        let store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
+        let took = try await ContinuousClock().measure {
+            _ = try await store.ask(questions)
+            while try await store.askWaitingFiles() {}
+        }
+        await store.close()
+        return took
+    }
+
     /// The final state of the upload with a number.
     enum Fate {
         case queued, staging, cancelled, failed, completed
@@ -110,7 +129,8 @@ struct Backlog: Sendable {
         Self.destinations[number / Self.folders.count % Self.destinations.count]
     }
 
-    private func size(_ number: Int) -> Int64 { 1_000 + Int64(number % 60_000) }
+    /// Of few files all sizes as well.
+    private func size(_ number: Int) -> Int64 { 1_000 + Int64(number * 7_919 % 60_000) }
 
     /// In a camera's scheme: a folder for each day, a thousand files in each.
     static func relative(_ number: Int) -> FilePath {

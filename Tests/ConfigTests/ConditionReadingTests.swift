@@ -61,17 +61,27 @@ struct ConditionReadingTests {
               - {name: b, when: [{interface: ["eth*", wlan0], not: {ssid: ["My \\"Wi-Fi\\"", Home]}}, {battery_below: 30%}]}
               - {name: c, when: {gateway: "0c:5b:8f:27:9a:64", destination: nas, not: {not: {metered: false}}}, override: never}
               - {name: d, when: {network: [lte, home], folder: garden, roaming: true, on_battery: true}}
+              - {name: e, when: [{larger_than: 100 MB, kind: [audio, video]}, {smaller_than: 8 MiB, longer_than: 1m30s}]}
             """
         let loaded = try load(text)
         let again = try read(EffectiveConfiguration(loaded).yaml)
         #expect(again.settings.policy.rules == loaded.settings.policy.rules)
         #expect(again.settings.folders.map(\.policy.rules) == loaded.settings.folders.map(\.policy.rules))
-        #expect(loaded.settings.policy.rules.pauses.count == 4)
+        #expect(loaded.settings.policy.rules.pauses.count == 5)
+        #expect(loaded.settings.fileQuestions.count == 4)
     }
 
     @Test(
         "a mistake in a condition is reported at its place, with the remedy",
         arguments: [
+            ("{name: a, when: {larger_than: 20}}", "pause[0].when.larger_than: takes an amount with its unit"),
+            ("{name: a, when: {kind: film}}", "pause[0].when.kind: takes one of video, photo, audio, other"),
+            ("{name: a, when: {kind: []}}", "pause[0].when.kind: lists nothing, so it would never hold"),
+            ("{name: a, when: {longer_than: 10}}", "pause[0].when.longer_than: takes a length of time with its unit"),
+            (
+                "{name: a, when: [\((1...33).map { "{larger_than: \($0) MB}" }.joined(separator: ", "))]}",
+                "policy.pause: all conditions together ask 33 different questions about files"
+            ),
             ("{when: {roaming: true}}", "pause[0].name: `name` is missing; messages name the rule"),
             ("{name: a}", "pause[0].when: `when` is missing; say what is not sent"),
             ("{name: a, when: {}}", "pause[0].when: is empty, so it would always hold"),

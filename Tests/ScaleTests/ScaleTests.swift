@@ -12,9 +12,11 @@ private struct Scene {
     let folder = TemporaryFolder()
     let store: Store
 
-    init(_ uploads: Int) async throws {
+    /// - Parameter asksFiles: Whether conditions tell the files apart by eight questions.
+    init(_ uploads: Int, asksFiles: Bool = false) async throws {
         let state = folder.path.appending("state")
         try await Backlog(uploads: uploads).fill(state)
+        if asksFiles { _ = try await Backlog.ask(state) }
         store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
     }
 
@@ -251,6 +253,14 @@ struct ScaleTests {
     }
 
     @Test(
+        "with eight questions about files, four times the uploads cost no more steps, for any query",
+        .enabled(if: getenv("SLOW_TESTS") != nil, "takes minutes: make test-long"))
+    func classes() async throws {
+        // Enough that each page of each class is full.
+        try await compare(30_000, 120_000, asksFiles: true)
+    }
+
+    @Test(
         "a million uploads cost no more steps than twelve thousand",
         .enabled(if: getenv("SLOW_TESTS") != nil, "takes minutes: make test-long"))
     func million() async throws {
@@ -258,10 +268,10 @@ struct ScaleTests {
         try await compare(12_000, 1_000_000)
     }
 
-    private func compare(_ few: Int, _ many: Int) async throws {
+    private func compare(_ few: Int, _ many: Int, asksFiles: Bool = false) async throws {
         var costs: [[String: Int]] = []
         for uploads in [few, many] {
-            let scene = try await Scene(uploads)
+            let scene = try await Scene(uploads, asksFiles: asksFiles)
             _ = await scene.store.statementCosts()
             var cost: [String: Int] = [:]
             try await scene.day { part in

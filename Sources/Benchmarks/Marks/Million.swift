@@ -17,6 +17,7 @@ let backlogMarks: [Mark] = [
         let scene = try await BacklogScene(bench, rows: rows)
         let home = scene.home.path
 
+        let asked = try await Backlog.ask(home.appending("state"))
         try await scene.start()
         _ = try await scene.client.pause(Selection(all: true))
         try await scene.stop()
@@ -64,6 +65,7 @@ let backlogMarks: [Mark] = [
         let mebibyte = 1_048_576.0
         return [
             .note("uploads", "\(rows)"),
+            .note("to ask them eight questions of conditions about files", "\(shown(asked.inSeconds)) s"),
             .bound("start: to the first answer", median(starts), "s", most: 2),
             .note("processor of it", "\(shown(median(used))) s"),
             .note(
@@ -117,6 +119,10 @@ private final class BacklogScene {
         }
         // No server listens at port 1.
         let destinations = Backlog.destinations.map { "  \($0): {type: tus, url: \"http://127.0.0.1:1/\"}" }
+        let questions =
+            ["smaller_than: 3 kB", "kind: photo"] + [5, 10, 20, 30, 40, 50].map { "larger_than: \($0) kB" }
+        // They ask of each file, and hold none: this machine has no battery.
+        let rules = questions.enumerated().map { "    - {name: rule-\($0), when: {\($1), battery_below: 1%}}" }
         let text = """
             version: 1
             state: \(root)/state
@@ -125,6 +131,9 @@ private final class BacklogScene {
             \(folders.joined(separator: "\n"))
             destinations:
             \(destinations.joined(separator: "\n"))
+            policy:
+              pause:
+            \(rules.joined(separator: "\n"))
             control: {socket: \(root)/control.sock}
 
             """

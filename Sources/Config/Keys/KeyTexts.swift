@@ -180,6 +180,10 @@ enum KeyTexts {
         when.battery_below | any | the battery has less than this
         when.folder | any | folders; for a folder with wildcards, all of its cards
         when.destination | any | destinations
+        when.larger_than | any | the file has more bytes than this
+        when.smaller_than | any | the file has fewer bytes than this
+        when.kind | any | what the file contains, by its name
+        when.longer_than | any | the video or sound recording is longer than this
         when.not | nothing | a condition that must not hold; of a list, none may hold
         metered.limit | required | the rate limit there; `0` is a pause
         networks[].name | none | a name for conditions; items with the same name are one network

@@ -286,4 +286,9 @@ extension Settings {
     package var allRules: [PolicyRules] {
         [policy.rules] + destinations.map(\.policy.rules) + allFolders.map(\.policy.rules)
     }
+
+    /// The distinct questions of all conditions about files, in a fixed order.
+    package var fileQuestions: [FilePredicate] {
+        Set(allRules.flatMap { $0.conditions.flatMap(\.fileQuestions) }).sorted { $0.code < $1.code }
+    }
 }

@@ -73,10 +73,3 @@ private func isShown(_ scalar: Unicode.Scalar) -> Bool {
     default: printable(String(scalar)) == String(scalar)
     }
 }
-
-/// With the largest unit that gives a whole number: `20 GB`, `8 MiB`, `1500 MB`.
-func writtenBytes(_ bytes: Int64) -> String {
-    if bytes == 0 { return "0" }
-    let unit = byteUnits.filter { bytes % $0.bytes == 0 }.max { $0.bytes < $1.bytes }
-    return unit.map { "\(bytes / $0.bytes) \($0.name)" } ?? "\(bytes) B"
-}

@@ -12,6 +12,17 @@ struct ConditionReading {
         self.owner = owner
     }
 
+    /// Each different question about files may double the number of classes that policy is decided for.
+    static func checkFileQuestions(of settings: Settings, _ main: MappingReader, _ findings: ProblemCollector) {
+        let count = settings.fileQuestions.count
+        guard count > FileQuestions.limit else { return }
+        findings.error(
+            "all conditions together ask \(count) different questions about files (`larger_than`, `smaller_than`, "
+                + "`kind`, `longer_than`); at most \(FileQuestions.limit) are possible: use the same values in "
+                + "several rules",
+            at: main.node("policy")?.start ?? main.start, key: "policy.pause")
+    }
+
     func pauses(_ fields: MappingReader) -> [PauseRule] {
         let expected = "a list of rules, like `[{name: roaming, when: {roaming: true}}]`"
         var rules: [PauseRule] = []
@@ -137,6 +148,10 @@ struct ConditionDraft: Equatable, Sendable {
     var batteryBelow: Int?
     var folder: [String]?
     var destination: [String]?
+    var largerThan: Int64?
+    var smallerThan: Int64?
+    var kind: [FileKind]?
+    var longerThan: Duration?
     var not: Condition?
 
     static let keys: [Key<Self>] = [
@@ -164,6 +179,10 @@ struct ConditionDraft: Equatable, Sendable {
         names("destination", \.destination) {
             $1.names("destination", of: "destination", among: $0.destinationNames, $0)
         },
+        Key("larger_than", \.largerThan, .bytes) { .plain(writtenBytes($0)) },
+        Key("smaller_than", \.smallerThan, .bytes) { .plain(writtenBytes($0)) },
+        several("kind", \.kind, .choice),
+        Key("longer_than", \.longerThan, .duration(.zero ... .seconds(366 * 86_400))),
         Key("not", of: \.not) { part, _ in .value(part.inFile) }.takes(.oneOrList(.section("when"))),
     ]
 
@@ -202,6 +221,8 @@ struct ConditionDraft: Equatable, Sendable {
             interface.map { .interface($0) }, ssid.map { .ssid($0) }, gateway.map { .gateway($0) },
             roaming.map { .roaming($0) }, onBattery.map { .onBattery($0) }, batteryBelow.map { .batteryBelow($0) },
             folder.map { .folder($0) }, destination.map { .destination($0) },
+            largerThan.map { .file(.largerThan($0)) }, smallerThan.map { .file(.smallerThan($0)) },
+            kind.map { .file(.kind(Set($0))) }, longerThan.map { .file(.longerThan($0.inMilliseconds)) },
         ]
         let parts = predicates.compactMap { $0.map { Condition.fact($0) } } + (not.map { [.not($0)] } ?? [])
         return parts.count == 1 ? parts[0] : .all(parts)
@@ -235,9 +256,15 @@ struct ConditionDraft: Equatable, Sendable {
         case .batteryBelow(let percent): batteryBelow = percent
         case .folder(let names): folder = names
         case .destination(let names): destination = names
+        case .file(.largerThan(let bytes)): largerThan = bytes
+        case .file(.smallerThan(let bytes)): smallerThan = bytes
+        case .file(.kind(let kinds)): kind = FileKind.allCases.filter(kinds.contains)
+        case .file(.longerThan(let length)): longerThan = .milliseconds(length)
         }
     }
 }
+
+extension FileKind: SettingsValue { var inFile: WrittenValue { .plain(rawValue) } }
 
 extension Condition: SettingsValue {
     var inFile: WrittenValue {

@@ -61,10 +61,12 @@ struct SettingsReading {
             findings.warning("no folder is watched; add one under `folders`", at: main.start)
         }
         let hooks = hooks(main)
-        return Settings(
+        let settings = Settings(
             state: statePath, staging: staging, folders: folders.map(\.settings).filter { $0.pattern == nil },
             destinations: destinations.map(\.settings), policy: policy, control: control, metrics: metrics,
             lists: lists, hooks: hooks, patternFolders: patterns.map(\.settings))
+        ConditionReading.checkFileQuestions(of: settings, main, findings)
+        return settings
     }
 
     private func check(_ staging: StagingSettings, _ main: MappingReader) {

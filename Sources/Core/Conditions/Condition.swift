@@ -23,6 +23,7 @@ package indirect enum Condition: Hashable, Sendable {
         case batteryBelow(Int)
         case folder([String])
         case destination([String])
+        case file(FilePredicate)
     }
 
     /// The most levels of `not` and lists in each other.
@@ -51,6 +52,11 @@ package indirect enum Condition: Hashable, Sendable {
     package var dependsOnFolder: Bool {
         predicates.contains { if case .folder = $0 { true } else { false } }
     }
+
+    /// Its questions about files.
+    package var fileQuestions: [FilePredicate] {
+        predicates.compactMap { if case .file(let question) = $0 { question } else { nil } }
+    }
 }
 
 extension Condition.Predicate {
@@ -58,7 +64,7 @@ extension Condition.Predicate {
     package var isAboutNetwork: Bool {
         switch self {
         case .network, .metered, .interface, .ssid, .gateway, .roaming: true
-        case .between, .onBattery, .batteryBelow, .folder, .destination: false
+        case .between, .onBattery, .batteryBelow, .folder, .destination, .file: false
         }
     }
 
@@ -107,6 +113,10 @@ extension Condition.Predicate {
         case .batteryBelow(let percent): "the battery has less than \(percent) %"
         case .folder(let names): "the folder is \(Self.listed(names))"
         case .destination(let names): "the destination is \(Self.listed(names))"
+        case .file(.largerThan(let bytes)): "the file is larger than \(writtenBytes(bytes))"
+        case .file(.smallerThan(let bytes)): "the file is smaller than \(writtenBytes(bytes))"
+        case .file(.kind(let kinds)): "the file is of the kind \(Self.listed(kinds.map(\.rawValue).sorted()))"
+        case .file(.longerThan(let length)): "the recording is longer than \(writtenTime(.milliseconds(length)))"
         }
     }
 

@@ -21,13 +21,14 @@ package struct ConditionFacts: Sendable {
     /// The folder, and for a card also that of its pattern; empty for requests that belong to no folder.
     package var folders: [String]
     package var destination: String
+    package var file: FileAnswers
     package var way: Way
     /// The items of `policy.networks` that have a name.
     package var networks: [NetworkRule]
 
     package init(
-        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, folders: [String], destination: String, way: Way,
-        networks: [NetworkRule]
+        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, folders: [String], destination: String,
+        file: FileAnswers, way: Way, networks: [NetworkRule]
     ) {
         self.now = now
         self.zone = zone
@@ -35,6 +36,7 @@ package struct ConditionFacts: Sendable {
         self.power = power
         self.folders = folders
         self.destination = destination
+        self.file = file
         self.way = way
         self.networks = networks
     }
@@ -87,6 +89,8 @@ extension Condition.Predicate {
             return Truth(windows.contains(where: isOpen))
         case .folder(let names): return Truth(facts.folders.contains(where: names.contains))
         case .destination(let names): return Truth(names.contains(facts.destination))
+        case .file(let question):
+            return facts.file.answer(to: question).map { Truth($0) } ?? .unknown([question.missing])
         case .onBattery(let isOn): return Truth((facts.power?.isOnBattery ?? false) == isOn)
         case .batteryBelow(let percent):
             guard let power = facts.power else { return .no }
@@ -132,6 +136,21 @@ extension ConditionFacts.Way {
         case .unseen(let reason): return unknown(reason)
         case .mount: return unknown("a mounted folder hides it")
         case .over(let path, let metering, _): return metering.truth(of: predicate, over: path, networks)
+        }
+    }
+}
+
+extension FilePredicate {
+    /// The fact that is missing, where it cannot be answered.
+    fileprivate var missing: UnknownFact {
+        switch self {
+        case .longerThan:
+            UnknownFact(
+                "how long the recording is",
+                remedy: "it is read when the file is staged; with `ffprobe` installed, more formats can be read")
+        case .largerThan, .smallerThan:
+            UnknownFact("how large the file is", remedy: "it is known as soon as the file is staged")
+        case .kind: UnknownFact("of what kind the file is", remedy: "it is known as soon as the file is staged")
         }
     }
 }

@@ -31,7 +31,7 @@ extension Metering {
             case .metered, .unmetered, .unknown:
                 return .unknown([UnknownFact("whether the network is metered", remedy: "name it under `networks`")])
             }
-        case .between, .onBattery, .batteryBelow, .folder, .destination:
+        case .between, .onBattery, .batteryBelow, .folder, .destination, .file:
             preconditionFailure("\(predicate) is not about a network")
         }
     }

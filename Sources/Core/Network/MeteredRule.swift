@@ -21,9 +21,9 @@ extension PolicyRules {
         return metered.map { $0 != .allow } ?? false
     }
 
-    /// Whether a route may be forbidden to one folder and open to another.
-    package var judgesRoutesByFolder: Bool {
-        pauses.contains { $0.when.dependsOnNetwork && $0.when.dependsOnFolder }
+    /// Whether a route may be forbidden to one file and open to another.
+    package var judgesRoutesByFile: Bool {
+        pauses.contains { $0.when.dependsOnNetwork && ($0.when.dependsOnFolder || !$0.when.fileQuestions.isEmpty) }
     }
 
     /// Whether the hardware address of a gateway decides something.

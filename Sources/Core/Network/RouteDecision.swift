@@ -156,7 +156,7 @@ extension Admission {
         let facts = ConditionFacts(
             now: inputs.now, zone: inputs.zone, knowsTime: inputs.clockTrouble == nil, power: inputs.power,
             folders: [folder?.name, folder?.pattern].compactMap { $0 }, destination: remote.name,
-            way: way ?? .unseen(Self.notExamined),
+            file: folder?.file ?? .noFile, way: way ?? .unseen(Self.notExamined),
             networks: rules.networks.filter { $0.name != nil })
         return places.flatMap { place in
             place.rules.pauseHolds(

@@ -61,7 +61,7 @@ package struct Plan: Hashable, Sendable {
         }
     }
 
-    /// The waiting uploads of one folder for one destination, or the part of them that a person exempts from a rule.
+    /// The waiting uploads of one folder for one destination, or those of them that rules tell apart from the others.
     package struct Queue: Hashable, Sendable {
         package var folder: String
         package var destination: String
@@ -70,6 +70,8 @@ package struct Plan: Hashable, Sendable {
         /// The uploads that follow: only their sum is known. They are treated as files of equal size with the priority
         /// of the last upload.
         package var rest: Spending
+        /// What is known of each of the files.
+        package var file = FileAnswers.noFile
         package var grants: [OverrideGrant] = []
         /// The piece of each file of the rest that cannot be divided.
         package var piece: IndivisibleRequest?

@@ -181,6 +181,7 @@ struct Planner {
     /// The folder of a queue, with its present exemptions.
     func origin(of queue: PlannedQueue) -> Admission.FolderState {
         var origin = queue.origin.map { origins[$0] } ?? Admission.FolderState(name: queue.queue.folder)
+        origin.file = queue.queue.file
         origin.exempt = Set(queue.queue.grants.filter { $0.until > inputs.now }.map(\.exemption))
         return origin
     }

@@ -98,20 +98,30 @@ package struct Admission: Hashable, Sendable {
         package var name: String
         /// The folder with a pattern whose card it is; `nil` for a folder of its own.
         package var pattern: String?
+        /// The file, or what is known of each of the files.
+        package var file: FileAnswers
         package var pause: Pause?
         package var rules: PolicyRules
         /// The rules from which a person has exempted it, regardless of the place that contains them.
         package var exempt: Set<Exemption>
 
         package init(
-            name: String, pattern: String? = nil, pause: Pause? = nil, rules: PolicyRules = PolicyRules(),
-            exempt: Set<Exemption> = []
+            name: String, pattern: String? = nil, file: FileAnswers = .noFile, pause: Pause? = nil,
+            rules: PolicyRules = PolicyRules(), exempt: Set<Exemption> = []
         ) {
             self.name = name
             self.pattern = pattern
+            self.file = file
             self.pause = pause
             self.rules = rules
             self.exempt = exempt
+        }
+
+        /// The same where no condition asks for the file.
+        package var ofAnyFile: FolderState {
+            var folder = self
+            folder.file = .noFile
+            return folder
         }
     }
 

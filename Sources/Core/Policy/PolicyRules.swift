@@ -56,6 +56,9 @@ package struct PolicyRules: Hashable, Sendable {
         }
     }
 
+    /// The conditions of all its rules.
+    package var conditions: [Condition] { pauses.map(\.when) }
+
     /// Whether no rule depends on the wall clock.
     package var isTimeless: Bool {
         windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty && expiresAfter == nil

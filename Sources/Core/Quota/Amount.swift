@@ -64,3 +64,10 @@ package func writtenTime(_ duration: Duration) -> String {
     }
     return text.isEmpty ? "0" : text
 }
+
+/// An amount in the form of a configuration, with the largest unit that gives a whole number: `20 GB`, `8 MiB`.
+package func writtenBytes(_ bytes: Int64) -> String {
+    if bytes == 0 { return "0" }
+    let unit = byteUnits.filter { bytes % $0.bytes == 0 }.max { $0.bytes < $1.bytes }
+    return unit.map { "\(bytes / $0.bytes) \($0.name)" } ?? "\(bytes) B"
+}

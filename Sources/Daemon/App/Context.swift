@@ -12,6 +12,8 @@ struct RuntimeConfiguration: Sendable {
     var settings: Settings
     var staging: StagingArea
     var destinations: [String: any Destination]
+    /// The questions that the masks of files answer.
+    var questions = FileQuestions()
     /// The time since which it is in force.
     var since: WallTime
 }

@@ -86,7 +86,9 @@ package final class Daemon: Sendable {
                 ["sent": "\(charge.spending.bytes)", "received": "\(charge.spending.received)"])
         }
         let configuration = CurrentConfiguration(
-            RuntimeConfiguration(settings: settings, staging: staging, destinations: [:], since: clocks.wall()))
+            RuntimeConfiguration(
+                settings: settings, staging: staging, destinations: [:],
+                questions: try await store.ask(settings.fileQuestions), since: clocks.wall()))
         let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         let addresses = AddressCache()
         let factory = DestinationFactory(
@@ -203,6 +205,7 @@ package final class Daemon: Sendable {
             context: context, stateHealth: stateHealth, secrets: secrets, signal: signals.removal,
             scheduler: scheduler)
         let cleaner = HistoryCleaner(context: context, stateHealth: stateHealth, signal: signals.history)
+        let questions = WaitingFileQuestions(context: context, stateHealth: stateHealth, signal: signals.questions)
         let maintenance = Maintenance(
             context: context, sources: sources, fileSystems: fileSystems, signal: signals.maintenance)
         let loops: [@Sendable () async throws -> Void] = [
@@ -210,6 +213,7 @@ package final class Daemon: Sendable {
             { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
             { try await maintenance.run() }, { try await hooks.run() }, { try await reloader.followCards() },
+            { try await questions.run() },
         ]
         once = OnceRun(
             context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,

@@ -31,6 +31,8 @@ struct WakeUps: Sendable {
     let unsettled = AsyncSignal()
     /// The files of `metrics` may be due.
     let metrics = AsyncSignal()
+    /// Conditions may ask something else of files.
+    let questions = AsyncSignal()
     /// For readers of events: events were committed.
     let events = AsyncBroadcast()
     /// For requests that wait for a scan: a folder has another state.
@@ -69,7 +71,10 @@ struct WakeUps: Sendable {
                 // It tries to write the state until that succeeds.
                 (.stateFailing, [scheduling]),
                 (.stateWritable, [scheduling, staging, release, removal, retention, media, hook, mounts]),
-                (.configuration, [staging, release, removal, maintenance, retention, metrics, history, hook]),
+                (
+                    .configuration,
+                    [staging, release, removal, maintenance, retention, metrics, history, hook, questions]
+                ),
                 (.folders, [media, folders]),
             ])
     }

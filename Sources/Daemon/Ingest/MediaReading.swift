@@ -50,9 +50,13 @@ extension Stager {
     /// The facts in staged copies, by their assets. Assets that are uploaded in place are read there.
     func facts(of assets: [AssetRecord]) async -> [Int64: MediaFacts] {
         let (reading, staging, locator) = (mediaReading, context.staging, locator)
-        // Without a template that needs the facts, only a person asks for them (`show`): a burst of files must not wait
+        // Without a template or a condition that needs the facts, only a person asks for them (`show`): a burst of files must not wait
         // for a process each.
-        let probed = Set(assets.filter { context.configuration.asksMedia(of: $0.folder) }.map(\.id))
+        let configuration = context.configuration
+        let asksLength = configuration.value.questions.list.contains {
+            if case .longerThan = $0 { true } else { false }
+        }
+        let probed = Set(assets.filter { asksLength || configuration.asksMedia(of: $0.folder) }.map(\.id))
         let found = try? await blocking { () -> [Int64: MediaFacts] in
             var found: [Int64: MediaFacts] = [:]
             for asset in assets {

@@ -20,6 +20,7 @@ struct PlanBasis {
             var queue = Plan.Queue(
                 folder: waiting.folder, destination: waiting.destination, uploads: [],
                 rest: waiting.rest + waiting.unstaged)
+            queue.file = now.configuration.questions.answers(in: waiting.one.mask)
             queue.grants = grants.folders[waiting.folder] ?? []
             let destination = now.configuration.destinations[waiting.destination]
             // Only their sum is known, so they are treated as files of one size.
@@ -40,6 +41,7 @@ struct PlanBasis {
                 }
                 missing.remove(upload.id)
                 var single = Plan.Queue(folder: queue.folder, destination: queue.destination, uploads: [planned])
+                single.file = queue.file
                 single.grants = queue.grants + own
                 exempt.append(single)
             }

@@ -12,7 +12,7 @@ extension PolicySnapshot {
         _ waiting: [(upload: UploadClass, count: Int)]
     ) -> [(upload: UploadClass, count: Int, hold: Hold)] {
         waiting.compactMap { one, count in
-            holds(folder: one.folder, destination: one.destination).lastEnding.map { (one, count, $0) }
+            holds(on: one).lastEnding.map { (one, count, $0) }
         }
     }
 

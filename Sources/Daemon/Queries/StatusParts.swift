@@ -15,13 +15,20 @@ struct StatusParts {
     func classes(
         _ held: [(upload: UploadClass, count: Int, hold: Hold)], begun: [UploadClass: Int]
     ) -> [ClassView] {
-        held.compactMap { one, count, hold in
+        var views: [ClassView] = []
+        for (one, count, hold) in held {
             // Uploads that have begun continue nevertheless.
             let waiting = hold.holdsOnlyNewUploads ? count - (begun[one] ?? 0) : count
-            if waiting == 0 { return nil }
-            return ClassView(
+            if waiting == 0 { continue }
+            let view = ClassView(
                 folder: one.folder, destination: one.destination, waiting: waiting, hold: HoldView(hold))
+            // Files that conditions tell apart may have one hold.
+            let same = views.firstIndex {
+                $0.folder == view.folder && $0.destination == view.destination && $0.hold == view.hold
+            }
+            if let same { views[same].waiting += waiting } else { views.append(view) }
         }
+        return views
     }
 
     /// - Parameters:

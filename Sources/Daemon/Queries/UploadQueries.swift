@@ -121,8 +121,7 @@ struct UploadQueries: Sendable {
         var search = ShownStateSearch(state: state, filter: filter)
         guard search.dependsOnHolds else { return search.parts }
         for (upload, stored) in try await context.store.read({ try $0.lists.classes() }) where stored == .queued {
-            search.classHolds.append(
-                (upload, now.holds(folder: upload.folder, destination: upload.destination)))
+            search.classHolds.append((upload, now.holds(on: upload)))
         }
         search.everythingWaits = troubles[Alerts.state] != nil
         search.copiesWait = troubles["staging"] != nil || !stagingHolds.all.isEmpty

@@ -61,10 +61,10 @@ struct UploadViewBuilder {
     /// The holds on all uploads from its folder to its destination, without those that it is exempt from.
     private mutating func holds(onClassOf upload: UploadRecord) -> [Hold] {
         if exempt.contains(upload.id) {
-            return now.holds(folder: upload.folder, destination: upload.destination, upload: upload.id)
+            return now.holds(on: upload.uploadClass, upload: upload.id)
         }
         if let known = classHolds[upload.uploadClass] { return known }
-        let holds = now.holds(folder: upload.folder, destination: upload.destination)
+        let holds = now.holds(on: upload.uploadClass)
         classHolds[upload.uploadClass] = holds
         return holds
     }

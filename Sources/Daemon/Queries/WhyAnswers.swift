@@ -1,6 +1,7 @@
 internal import API
 internal import Config
 internal import Core
+internal import Store
 internal import Watch
 
 /// Explains uploads and watched folders, as of one moment. It makes no query.
@@ -9,13 +10,13 @@ struct WhyAnswers {
     let now: PolicySnapshot
 
     /// - Parameter settling: The hold of an upload whose file settles again.
-    func answer(_ view: UploadView, settling: Hold?) -> WhyAnswer {
+    func answer(_ view: UploadView, of upload: UploadRecord, settling: Hold?) -> WhyAnswer {
         WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
             text: sentence(view), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
             exceptions: now.exceptions(id: view.id, folder: view.folder),
             way: view.list.known == .ongoing
-                ? RouteView(now.routeChoice(of: view.id, to: view.destination, from: view.folder))
+                ? RouteView(now.routeChoice(of: upload))
                 : nil)
     }
 

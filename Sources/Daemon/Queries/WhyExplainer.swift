@@ -23,12 +23,12 @@ struct WhyExplainer: Sendable {
             let shown = await views.views(rows[...], &builder)
             let answers = WhyAnswers(now: builder.now)
             return WhyView(
-                answers: shown.map { view in
+                answers: zip(shown, rows).map { view, row in
                     // Its file settles again.
                     let file =
                         view.state == .settling
                         ? watcher.settlingFiles().first { $0.path.display == view.path } : nil
-                    return answers.answer(view, settling: file.map(hold))
+                    return answers.answer(view, of: row.upload, settling: file.map(hold))
                 })
         }
         guard let path = finder.paths(reference).first, path.isAbsolute else {

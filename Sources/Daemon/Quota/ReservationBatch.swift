@@ -15,8 +15,8 @@ final class ReservationBatch: Sendable {
     /// Whether its bytes bypass our sockets: the destination reports how many it has sent.
     private let countsNotes: Bool
     private let ledger: Ledger
-    /// The decision for each folder that was asked about: a bundle has many files of one folder.
-    private let routes = Mutex<[String: Admission.RouteDecision]>([:])
+    /// The decision for each class that was asked about: a bundle has many files of one class.
+    private let routes = Mutex<[FileClass: Admission.RouteDecision]>([:])
     /// Numbers of the reservations that the store has not confirmed yet, by upload.
     private let pending = Mutex<[String: (number: Int64, kind: QuotaState.Class)]>([:])
 
@@ -38,23 +38,25 @@ final class ReservationBatch: Sendable {
     func isOpen(_ upload: UploadRecord, in now: PolicySnapshot) -> Bool {
         let state = now.destination(destination)
         let waived = exemptions.isEmpty ? [] : exemptions.intersection(now.exemptions(of: upload.id))
-        let folder = now.folder(upload.folder, exempting: waived)
+        let folder = now.folder(upload.files, exempting: waived)
         // An exemption that ended meanwhile may have decided what was reserved.
-        guard origin(upload.folder).exempt.isSubset(of: folder.exempt), let route = route(for: upload.folder),
+        guard origin(upload).exempt.isSubset(of: folder.exempt), let route = route(for: upload),
             now.hardBlockers(on: state, from: folder, isUnderWay: true).isEmpty,
             case .open(let present) = now.routeDecision(to: state, from: folder)
         else { return false }
         return route.isSame(as: present)
     }
 
-    func origin(_ folder: String) -> Admission.FolderState { snapshot.folder(folder, exempting: exemptions) }
+    func origin(_ upload: UploadRecord) -> Admission.FolderState {
+        snapshot.folder(upload.files, exempting: exemptions)
+    }
 
-    /// The way that files of a folder may use; `nil` for none.
-    func route(for folder: String) -> Admission.Route? {
+    /// The way that an upload may use; `nil` for none.
+    func route(for upload: UploadRecord) -> Admission.Route? {
         let decision = routes.withLock { routes in
-            if let known = routes[folder] { return known }
-            let decision = snapshot.route(to: destination, from: origin(folder))
-            routes[folder] = decision
+            if let known = routes[upload.files] { return known }
+            let decision = snapshot.route(to: destination, from: origin(upload))
+            routes[upload.files] = decision
             return decision
         }
         if case .open(let route) = decision { return route }
@@ -72,13 +74,13 @@ final class ReservationBatch: Sendable {
     /// Reserves bytes for an upload, within the transaction that claims it.
     func reserve(_ claim: Claim) -> Reservation? {
         let folder = claim.upload.folder
-        guard let route = route(for: folder), route.ledger != .local else { return nil }
+        guard let route = route(for: claim.upload), route.ledger != .local else { return nil }
         let kind = kind(folder, route)
         let left = max(0, claim.asset.stagedSize - claim.upload.acked)
         guard
             let (number, reservation) = ledger.reserveFirst(
                 key(folder, route), kind, size: left, isBegun: claim.checkpoint != nil,
-                isExempt: origin(folder).exempt.contains(.quota))
+                isExempt: origin(claim.upload).exempt.contains(.quota))
         else { return nil }
         pending.withLock { $0[claim.upload.id] = (number, kind) }
         return reservation
@@ -96,7 +98,7 @@ final class ReservationBatch: Sendable {
 
     /// Whether the claim has a reservation, where it needs one.
     func hasEnough(_ claim: Claim) -> Bool {
-        claim.step != nil || route(for: claim.upload.folder)?.ledger == NetworkClass.local
+        claim.step != nil || route(for: claim.upload)?.ledger == NetworkClass.local
     }
 
     /// An account for each claim of a transfer, by the id of its upload.
@@ -106,7 +108,8 @@ final class ReservationBatch: Sendable {
             let folder = claim.upload.folder
             accounts[claim.upload.id] = QuotaAccount(
                 key(folder, route), kind(folder, route), size: max(0, claim.asset.stagedSize - claim.upload.acked),
-                step: claim.step, isExempt: origin(folder).exempt.contains(.quota), isFree: route.ledger == .local,
+                step: claim.step, isExempt: origin(claim.upload).exempt.contains(.quota),
+                isFree: route.ledger == .local,
                 countsNotes: countsNotes, in: ledger)
         }
         return accounts

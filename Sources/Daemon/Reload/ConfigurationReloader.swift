@@ -103,8 +103,8 @@ final class ConfigurationReloader: Sendable {
         // Every step that can fail comes before the first change.
         let prepared = PreparedReload(
             loaded, replacing: old, at: context.clocks.wall(), make: { try factory.make($0) })
-        guard let new = prepared.configuration else { return prepared.view }
-        do { try await prepareFolders(of: new.settings) } catch { throw unreadable(error) }
+        guard var new = prepared.configuration else { return prepared.view }
+        do { new.questions = try await prepareFiles(of: new.settings) } catch { throw unreadable(error) }
         secrets.renew()
         await apply(new, from: old)
         return prepared.view
@@ -132,16 +132,20 @@ final class ConfigurationReloader: Sendable {
         var new = old
         new.settings = try await cards.expand(old.settings)
         if new.settings == old.settings { return }
-        try await prepareFolders(of: new.settings)
+        new.questions = try await prepareFiles(of: new.settings)
         cards.logChange(from: old.settings, to: new.settings)
         await apply(new, from: old)
     }
 
-    private func prepareFolders(of settings: Settings) async throws {
+    /// - Returns: The questions that are asked of files from now on.
+    private func prepareFiles(of settings: Settings) async throws -> FileQuestions {
         try await cards.remember(settings)
         let first = try await firstWatch.find(in: settings)
         try await context.store.sort(by: UploadSort(settings))
+        // The last step that can fail: the questions in force are the stored ones.
+        let questions = try await context.store.ask(settings.fileQuestions)
         firstWatch.replace(first)
+        return questions
     }
 
     /// Nothing here can fail.

@@ -276,7 +276,7 @@ extension Scheduler {
     /// Wakes uploads that waited for an unmetered network: it is back, or a person allows a metered one.
     func wakeUnmetered(_ snapshot: PolicySnapshot) async throws {
         let free = facts.uploads.removeUnmetered { upload in
-            snapshot.folder(upload.folder, of: upload.id).exempt.contains(.metered) || !snapshot.isMetered(upload)
+            snapshot.folder(of: upload).exempt.contains(.metered) || !snapshot.isMetered(upload)
         }
         if free.isEmpty { return }
         do { try await context.store.write { try $0.waits.end(of: free.map(\.id)) } } catch {

@@ -21,7 +21,7 @@ extension Scheduler {
     /// it has refused one for lack of space. In all other cases the uploads that have begun have their space, and an
     /// upload that waits for the destination's answer sends nothing more.
     func capacityForNew(
-        at name: String, _ destination: any Destination, from open: Set<String>
+        at name: String, _ destination: any Destination, from open: Set<FileClass>
     ) async throws -> SpaceForNewUploads {
         let isDue =
             destination.reportsSpace && facts.destinations.lacksCapacity(name, at: context.clocks.monotonic())
@@ -37,24 +37,24 @@ extension Scheduler {
     }
 
     /// The next upload that has not begun and lacks more than `bytes`.
-    private func firstWaiting(for name: String, lacking bytes: Int64, from folders: Set<String>) async throws
+    private func firstWaiting(for name: String, lacking bytes: Int64, from files: Set<FileClass>) async throws
         -> (upload: UploadRecord, asset: AssetRecord)?
     {
         try await context.store.read { tx in
-            try tx.queue.first(waitingFor: name, lacking: bytes, from: { folders.contains($0) })
+            try tx.queue.first(waitingFor: name, lacking: bytes, from: { files.contains($0) })
         }
     }
 
     /// Queries the free space.
     ///
-    /// - Parameter folders: The folders whose uploads wait for it.
+    /// - Parameter files: Those that wait for it.
     /// - Returns: Whether to wait for the answer, which signals the scheduler.
-    private func queryCapacity(_ name: String, _ destination: any Destination, for folders: Set<String>) -> Bool {
+    private func queryCapacity(_ name: String, _ destination: any Destination, for files: Set<FileClass>) -> Bool {
         if facts.destinations.isQueryingCapacity(name) { return true }
         if !facts.destinations.mayAskForCapacity(name, at: context.clocks.monotonic()) { return false }
         let generation = facts.destinations.generation(of: name)
         let capacityQuery = CapacityQuery(log: context.log, renewSecret: callbacks.renewSecret)
-        let decision = start(.space(folders: folders), at: name) { await capacityQuery.run(destination, name, $0) }
+        let decision = start(.space(files: files), at: name) { await capacityQuery.run(destination, name, $0) }
         guard case .success(let request) = decision else { return false }
         let query = Task { [requests] in
             let ended = await requests.finish(request)
@@ -95,10 +95,10 @@ extension Scheduler {
     }
 
     /// Records which upload would be next if there were space at the destination, and reports it once for all of them.
-    func noteCapacityWait(_ name: String, from folders: Set<String>) async throws {
+    func noteCapacityWait(_ name: String, from files: Set<FileClass>) async throws {
         guard let capacity = facts.destinations.capacity(of: name) else { return }
         var next: RemoteCapacity.Waiting?
-        if let left = capacity.left, let row = try await firstWaiting(for: name, lacking: left, from: folders) {
+        if let left = capacity.left, let row = try await firstWaiting(for: name, lacking: left, from: files) {
             next = RemoteCapacity.Waiting(
                 id: row.upload.id, name: row.asset.path.name.display, missing: row.upload.missing,
                 since: context.clocks.wall())

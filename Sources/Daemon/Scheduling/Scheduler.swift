@@ -105,18 +105,18 @@ actor Scheduler {
         let snapshot = snapshot
         setLimits(snapshot)
         stopForbidden(snapshot)
-        let folders = openFolders(classes, snapshot)
+        let files = openFiles(classes, snapshot)
         try await wakeQuotaWaits(snapshot)
         try await wakeUnmetered(snapshot)
         try await tryKeysWithOthers()
         try await startRequested()
         try await startExempt(snapshot)
         var open = cycles.inTurn(context.settings.destinations.map(\.name))
-        open.removeAll { folders[$0] == nil }
+        open.removeAll { files[$0] == nil }
         while !open.isEmpty {
             var stillOpen: [String] = []
             for name in open {
-                if try await startNext(to: name, from: folders[name] ?? UnblockedFolders(), sharing: open.count) {
+                if try await startNext(to: name, from: files[name] ?? UnblockedFiles(), sharing: open.count) {
                     stillOpen.append(name)
                 }
             }
@@ -137,24 +137,25 @@ actor Scheduler {
 
     // MARK: Starting uploads
 
-    /// The folders whose files may be sent now, by destination. Logs the holds of the others.
-    private func openFolders(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: UnblockedFolders] {
-        let (open, holds) = snapshot.openFolders(classes)
+    /// The files that may be sent now, by destination. Logs the holds of the others.
+    private func openFiles(_ classes: [UploadClass], _ snapshot: PolicySnapshot) -> [String: UnblockedFiles] {
+        let (open, holds) = snapshot.openFiles(classes)
         cycles.evaluated(classes: holds.count)
-        AttemptLog(log: context.log).report(holdLog.update(holds, at: context.clocks.monotonic()))
+        AttemptLog(log: context.log).report(holdLog.update(holds.withoutRepeats, at: context.clocks.monotonic()))
         return open
     }
 
     /// - Parameters:
-    ///   - folders: The folders whose files may be sent there.
+    ///   - files: Those that may be sent there.
     ///   - count: Destinations that share the free slots.
     /// - Returns: Whether anything was started, so that more may follow.
-    private func startNext(to name: String, from folders: UnblockedFolders, sharing count: Int) async throws -> Bool {
+    private func startNext(to name: String, from files: UnblockedFiles, sharing count: Int) async throws -> Bool {
         let snapshot = snapshot
         guard let destination = context.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
             return false
         }
-        let open = folders.all.subtracting(snapshot.fullFolders)
+        let full = snapshot.fullFolders
+        let open = files.all.filter { !full.contains($0.folder) }
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
         let limits = snapshot.batchLimits(to: name, slots: max(1, free / count), destination.bundling)
         let reservations = ReservationBatch(snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
@@ -162,14 +163,14 @@ actor Scheduler {
             var claims: [Claim] = []
             defer { reservations.recordStored(claims) }
             claims = try await context.store.claim(
-                filling: limits, name, from: { open.contains($0) }, begunOnly: folders.begunOnly, besides: passed,
+                filling: limits, name, from: { open.contains($0) }, begunOnly: files.begunOnly, besides: passed,
                 within: left, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
                 reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
             return claims
         }
         claims = try await passOverWasted(claims, reservations, snapshot)
         if claims.isEmpty {
-            try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
+            try await noteCapacityWait(name, from: open.subtracting(files.begunOnly))
             facts.destinations.endRefusalForSpace(name)
             return false
         }
@@ -187,7 +188,7 @@ actor Scheduler {
         if !started.isEmpty { cycles.served(name) }
         // After the start: no stop may come between the decision and the start of what it was made for.
         if !late.isEmpty { try await returnClaims(late) }
-        try await noteCapacityWait(name, from: open.subtracting(folders.begunOnly))
+        try await noteCapacityWait(name, from: open.subtracting(files.begunOnly))
         return !started.isEmpty
     }
 
@@ -216,7 +217,7 @@ actor Scheduler {
         let (snapshot, name) = (snapshot, upload.destination)
         guard facts.transfers.carrying(upload.id) == nil, let destination = context.destinations[name],
             !snapshot.fullFolders.contains(upload.folder),
-            case .go = snapshot.verdict(for: name, from: snapshot.folder(upload.folder, exempting: exemptions))
+            case .go = snapshot.verdict(for: name, from: snapshot.folder(upload.files, exempting: exemptions))
         else { return false }
         let reservations = ReservationBatch(snapshot, to: name, exempting: exemptions, ledger: sendingLimits.ledger)
         var claims: [Claim] = []

@@ -24,4 +24,47 @@ extension Schema {
                 + CASE WHEN new.state = 'staged' THEN coalesce(new.staged_size, new.size) ELSE 0 END;
         END;
         """
+
+    /// The answers of each upload's file to the questions of conditions. It is part of the class of an upload, by which
+    /// claims and counts are made.
+    static let masks = """
+        ALTER TABLE upload ADD COLUMN mask TEXT NOT NULL DEFAULT '';
+        DROP INDEX upload_next;
+        CREATE INDEX upload_next ON upload (destination, folder, mask, rank, sort, id, backoff_until)
+            WHERE state = 'queued' AND paused_at IS NULL;
+        DROP INDEX upload_class;
+        CREATE INDEX upload_class ON upload (destination, folder, state, mask, id);
+        DROP TRIGGER tally_in;
+        DROP TRIGGER tally_out;
+        DROP TRIGGER tally_move;
+        DROP TABLE tally;
+        -- How many uploads stand where, so that `status` counts no rows. Triggers keep it: no statement that
+        -- changes an upload can forget it.
+        CREATE TABLE tally (
+            destination TEXT NOT NULL,
+            state TEXT NOT NULL,
+            folder TEXT NOT NULL,
+            mask TEXT NOT NULL,
+            uploads INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            PRIMARY KEY (destination, state, folder, mask)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO tally SELECT destination, state, folder, mask, count(*), CAST(total(size) AS INTEGER)
+        FROM upload GROUP BY 1, 2, 3, 4;
+        CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, new.mask, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+        CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder AND mask = old.mask;
+        END;
+        CREATE TRIGGER tally_move AFTER UPDATE OF state, size, mask ON upload
+        WHEN old.state <> new.state OR old.size <> new.size OR old.mask <> new.mask BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder AND mask = old.mask;
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, new.mask, 1, new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
+        END;
+        """
 }

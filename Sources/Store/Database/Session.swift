@@ -14,6 +14,8 @@ final class Session {
     let runTime: RunTime
     /// The order of waiting uploads.
     var sorting: UploadSort
+    /// The questions that a file is asked when it is staged.
+    var questions = FileQuestions()
     /// As the open transaction sees them; the committed ones where none is open.
     var facts = TransactionFacts()
     private var committed = TransactionFacts()

@@ -159,12 +159,13 @@ package actor Store {
     }
 
     private func prepare() async throws {
-        let (last, lastEvent, earlier, hasLeftSteps) = try read { tx in
+        let (last, lastEvent, earlier, hasLeftSteps, questions) = try read { tx in
             (
                 try tx.uploads.lastID(), try tx.events.newest(), try tx.settings.runTime(),
-                try tx.leftSteps.haveLinks()
+                try tx.leftSteps.haveLinks(), try tx.masks.questions()
             )
         }
+        session.questions = questions
         session.continueIDs(after: last)
         session.continueEvents(after: lastEvent)
         runTime.begin(after: earlier, at: session.openedAt)

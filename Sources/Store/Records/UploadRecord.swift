@@ -36,7 +36,8 @@ package struct UploadRecord: Sendable, Hashable {
     /// ``Store/currentRunTime`` when it ended.
     package var ranAt: Int64?
 
-    package var uploadClass: UploadClass { UploadClass(folder: folder, destination: destination) }
+    package var uploadClass: UploadClass { UploadClass(folder: folder, destination: destination, mask: mask) }
+    package var files: FileClass { FileClass(folder: folder, mask: mask) }
 
     /// Whether `before_upload` has approved it, in this generation.
     package var isApproved = false
@@ -52,6 +53,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var failingSince: Int64?
     /// The most bytes that the server has confirmed in this generation, also where it has lost them since.
     package var furthest: Int64 = 0
+    /// What its file answers to the questions of conditions.
+    package var mask = FileMask.unknown
     /// Whether its last attempt failed, and no other has begun since.
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.

@@ -104,6 +104,7 @@ extension RestoredFiles where Access == Writing {
             try tx.connection.run("UPDATE upload SET size = ?2 WHERE asset = ?1", [.integer(asset), .integer(size)])
         }
         if !file.media.isEmpty { try tx.media.set(file.media, of: asset) }
+        for upload in try tx.uploads.of(asset) { try tx.masks.update(upload.id) }
         try tx.releases.updateDue(asset)
         return asset
     }

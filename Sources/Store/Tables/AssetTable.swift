@@ -111,6 +111,7 @@ extension AssetTable where Access == Writing {
                     .text(upload.id), .integer(size), .integer(modified),
                     .integer(tx.session.sortKey(upload.folder, upload.destination, size: size, modified: modified)),
                 ])
+            try tx.masks.update(upload.id)
         }
         try tx.connection.run("UPDATE asset SET sort = \(sortOfFirstUpload) WHERE id = ?1", [.integer(asset)])
     }

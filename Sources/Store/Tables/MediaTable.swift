@@ -15,7 +15,7 @@ extension Schema {
         """
 }
 
-/// Rows of `media`: metadata of recordings. For display: no decision depends on it.
+/// Rows of `media`: metadata of recordings. Conditions ask for the duration; the rest is for display.
 package struct MediaTable<Access> {
     let tx: Transaction<Access>
 

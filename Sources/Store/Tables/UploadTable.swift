@@ -187,6 +187,7 @@ extension UploadTable where Access == Writing {
                         identity.folder, order.destination, size: identity.size, modified: identity.modified)),
                 .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
             ])
+        try tx.masks.update(id)
         try tx.events.append(.added, of: id)
         return id
     }
@@ -210,6 +211,7 @@ extension UploadTable where Access == Writing {
 
 extension Transaction {
     package var uploads: UploadTable<Access> { UploadTable(tx: self) }
+    package var masks: FileMasks<Access> { FileMasks(tx: self) }
 }
 
 extension UploadRecord {
@@ -217,7 +219,7 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent", "named", "named_url", "failing_since", "furthest",
+        "url", "sent", "named", "named_url", "failing_since", "furthest", "mask",
     ]
     /// Bytes up to which an upload has come: all sent bytes, unless the upload failed and the remote's state is
     /// unknown.
@@ -256,8 +258,8 @@ extension UploadRecord {
             isSkipped: row.optionalInteger(at + 25).map { $0 < 0 && $0 &+ row.integer(at + 13) == 0 } ?? false,
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
             failingSince: row.optionalInteger(at + 31),
-            furthest: max(row.integer(at + 17), row.integer(at + 32)), isTroubled: row.integer(at + 33) == 1,
-            isBegun: row.integer(at + 34) == 1)
+            furthest: max(row.integer(at + 17), row.integer(at + 32)), mask: FileMask(row.text(at + 33)),
+            isTroubled: row.integer(at + 34) == 1, isBegun: row.integer(at + 35) == 1)
         if state == nil { unknown.state = row.text(at + 12) }
     }
 }

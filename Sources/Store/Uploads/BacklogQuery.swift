@@ -1,6 +1,6 @@
 package import Core
 
-/// The waiting uploads of one folder for one destination.
+/// The waiting uploads of one class.
 package struct ClassBacklog: Sendable, Hashable {
     package struct Upload: Sendable, Hashable {
         package var id: String
@@ -12,8 +12,9 @@ package struct ClassBacklog: Sendable, Hashable {
         package var isBegun: Bool
     }
 
-    package var folder: String
-    package var destination: String
+    package var one: UploadClass
+    package var folder: String { one.folder }
+    package var destination: String { one.destination }
     /// The running uploads, and the first of the waiting ones, in the order in which they are claimed.
     package var first: [Upload] = []
     /// All other waiting uploads.
@@ -28,40 +29,34 @@ package struct ClassBacklog: Sendable, Hashable {
 package struct BacklogQuery<Access> {
     let tx: Transaction<Access>
 
-    /// All waiting uploads, by folder and destination. For each pair the first uploads are read. The others are counted
+    /// All waiting uploads, by class. Of each the first uploads are read. The others are counted
     /// by the tally, so that a million cost no more than those that are read.
     ///
     /// - Parameter limit: Uploads to read in all; each class gets a share of it, and a hundred at least.
     package func classes(reading limit: Int = 10_000) throws -> [ClassBacklog] {
         let tally = try tx.connection.all(
             """
-            SELECT folder, destination, state, uploads, bytes FROM tally
-            WHERE uploads > 0 AND state IN ('staging', 'queued', 'uploading') ORDER BY destination, folder
+            SELECT folder, destination, mask, state, uploads, bytes FROM tally
+            WHERE uploads > 0 AND state IN ('staging', 'queued', 'uploading') ORDER BY destination, folder, mask
             """
         ) {
             (
-                folder: $0.text(0), destination: $0.text(1), state: $0.text(2),
-                sum: Spending(bytes: $0.integer(4), files: $0.integer(3))
+                one: UploadClass(folder: $0.text(0), destination: $0.text(1), mask: FileMask($0.text(2))),
+                state: $0.text(3), sum: Spending(bytes: $0.integer(5), files: $0.integer(4))
             )
         }
         var classes: [ClassBacklog] = []
         for row in tally {
-            if classes.last.map({ $0.folder != row.folder || $0.destination != row.destination }) ?? true {
-                classes.append(ClassBacklog(folder: row.folder, destination: row.destination))
-            }
+            if classes.last?.one != row.one { classes.append(ClassBacklog(one: row.one)) }
             let last = classes.count - 1
             switch row.state {
             case "staging": classes[last].unstaged = row.sum
             case "queued": classes[last].rest = row.sum
-            default: classes[last].first = try running(row.folder, row.destination)
+            default: classes[last].first = try running(row.one)
             }
         }
         for paused in try pausedOneByOne() {
-            guard
-                let number = classes.firstIndex(where: {
-                    $0.folder == paused.folder && $0.destination == paused.destination
-                })
-            else { continue }
+            guard let number = classes.firstIndex(where: { $0.one == paused.one }) else { continue }
             classes[number].paused += paused.sum
             if paused.state == "staging" {
                 classes[number].unstaged = classes[number].unstaged.without(paused.sum)
@@ -71,7 +66,7 @@ package struct BacklogQuery<Access> {
         }
         let share = max(100, limit / max(1, classes.count))
         for number in classes.indices where classes[number].rest.files > 0 {
-            let next = try queued(classes[number].folder, classes[number].destination, share)
+            let next = try queued(classes[number].one, share)
             let read = next.reduce(into: Spending.none) { $0 += Spending(bytes: $1.size, files: 1) }
             classes[number].first += next
             classes[number].rest = classes[number].rest.without(read)
@@ -79,32 +74,38 @@ package struct BacklogQuery<Access> {
         return classes
     }
 
-    private func running(_ folder: String, _ destination: String) throws -> [ClassBacklog.Upload] {
+    private func running(_ one: UploadClass) throws -> [ClassBacklog.Upload] {
         try tx.connection.all(
             """
             SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_class
-            WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' ORDER BY id
-            """, [.text(destination), .text(folder)]
+            WHERE destination = ?1 AND folder = ?2 AND state = 'uploading' AND mask = ?3 ORDER BY id
+            """, [.text(one.destination), .text(one.folder), .text(one.mask.text)]
         ) { ClassBacklog.Upload($0, isRunning: true) }
     }
 
-    private func queued(_ folder: String, _ destination: String, _ limit: Int) throws -> [ClassBacklog.Upload] {
+    private func queued(_ one: UploadClass, _ limit: Int) throws -> [ClassBacklog.Upload] {
         try tx.connection.all(
             """
             SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
-            WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
-            ORDER BY rank, sort, id LIMIT ?3
-            """, [.text(destination), .text(folder), .integer(Int64(limit))]
+            WHERE destination = ?1 AND folder = ?2 AND mask = ?3 AND state = 'queued' AND paused_at IS NULL
+            ORDER BY rank, sort, id LIMIT ?4
+            """, [.text(one.destination), .text(one.folder), .text(one.mask.text), .integer(Int64(limit))]
         ) { ClassBacklog.Upload($0, isRunning: false) }
     }
 
-    private func pausedOneByOne() throws -> [(folder: String, destination: String, state: String, sum: Spending)] {
+    private func pausedOneByOne() throws -> [(one: UploadClass, state: String, sum: Spending)] {
         try tx.connection.all(
             """
-            SELECT folder, destination, state, count(*), CAST(total(size) AS INTEGER) FROM upload INDEXED BY upload_paused
-            WHERE paused_at IS NOT NULL AND state IN ('staging', 'queued') GROUP BY folder, destination, state
+            SELECT folder, destination, mask, state, count(*), CAST(total(size) AS INTEGER)
+            FROM upload INDEXED BY upload_paused WHERE paused_at IS NOT NULL AND state IN ('staging', 'queued')
+            GROUP BY folder, destination, mask, state
             """
-        ) { ($0.text(0), $0.text(1), $0.text(2), Spending(bytes: $0.integer(4), files: $0.integer(3))) }
+        ) {
+            (
+                UploadClass(folder: $0.text(0), destination: $0.text(1), mask: FileMask($0.text(2))), $0.text(3),
+                Spending(bytes: $0.integer(5), files: $0.integer(4))
+            )
+        }
     }
 
     /// Sent bytes of begun uploads that do not run. Reads only the begun uploads, which are few.
@@ -122,8 +123,8 @@ package struct BacklogQuery<Access> {
         try tx.connection.first(
             """
             SELECT count(*) FROM checkpoint CROSS JOIN upload ON id = checkpoint.upload
-            WHERE state = 'queued' AND folder = ?1 AND destination = ?2
-            """, [.text(one.folder), .text(one.destination)]
+            WHERE state = 'queued' AND folder = ?1 AND destination = ?2 AND mask = ?3
+            """, [.text(one.folder), .text(one.destination), .text(one.mask.text)]
         ) { Int($0.integer(0)) } ?? 0
     }
 }

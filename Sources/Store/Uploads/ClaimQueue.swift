@@ -1,4 +1,4 @@
-internal import Core
+package import Core
 
 /// Uploads of a folder that are examined for one that fits: a folder with more that do not fit waits for space.
 private let furthestFit = 200
@@ -25,16 +25,33 @@ struct QueueOffers {
     let deduplicatedFolders: Set<String>
     /// Free bytes at the destination; `nil` when unknown.
     fileprivate var freeBytes: Int64?
-    /// Folders whose uploads may continue and may not begin.
-    fileprivate let begunOnly: Set<String>
+    /// Files whose uploads may continue and may not begin.
+    fileprivate let begunOnly: Set<FileClass>
     /// Uploads that are passed over; few.
     fileprivate let passed: Set<String>
     /// Boot-time ns.
     let now: Int64
-    /// By folder.
-    fileprivate var byFolder: [String: FolderTurns.Offer<String>] = [:]
+    /// The number of classes of each folder.
+    fileprivate var classCounts: [String: Int] = [:]
+    /// The first upload of each class.
+    fileprivate var first: [FileClass: Entry] = [:]
 
-    var isEmpty: Bool { byFolder.isEmpty }
+    fileprivate struct Entry {
+        let offer: FolderTurns.Offer<String>
+        let sort: Int64
+
+        func isBefore(_ other: Entry) -> Bool {
+            (offer.rank, sort, offer.id) < (other.offer.rank, other.sort, other.offer.id)
+        }
+    }
+
+    var isEmpty: Bool { first.isEmpty }
+
+    /// The first upload of each folder.
+    fileprivate var ofFolders: [FolderTurns.Offer<String>] {
+        let folders = Dictionary(first.map { ($0.key.folder, $0.value) }) { $1.isBefore($0) ? $1 : $0 }
+        return folders.values.map(\.offer)
+    }
 
     /// A begun upload may have its space there already, and is not checked.
     func hasSpace(for candidate: Candidate) -> Bool {
@@ -62,71 +79,79 @@ package struct ClaimQueue<Access> {
     let tx: Transaction<Access>
 
     /// - Parameters:
-    ///   - isOpen: Whether uploads of a folder may be claimed.
-    ///   - begunOnly: Folders whose uploads are claimed only if they have begun.
+    ///   - isOpen: Whether uploads of these files may be claimed.
+    ///   - begunOnly: Files whose uploads are claimed only if they have begun.
     ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination; `nil` when unknown.
     ///   - alike: Folders that skip duplicates.
     func offers(
-        to destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String> = [],
+        to destination: String, from isOpen: (FileClass) -> Bool, begunOnly: Set<FileClass> = [],
         besides passed: Set<String> = [], within left: Int64?, alike: [String]
     ) throws -> QueueOffers {
         let now = tx.clocks.monotonic().nanoseconds
         var offers = QueueOffers(
             destination: destination, deduplicatedFolders: Set(alike), freeBytes: left, begunOnly: begunOnly,
             passed: passed, now: now)
-        let folders = try tx.connection.all(
-            "SELECT folder FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0", [.text(destination)]
-        ) { $0.text(0) }
-        for folder in folders where isOpen(folder) { offers.byFolder[folder] = try offer(of: folder, in: offers) }
+        let classes = try tx.connection.all(
+            "SELECT folder, mask FROM tally WHERE destination = ?1 AND state = 'queued' AND uploads > 0",
+            [.text(destination)]
+        ) { FileClass(folder: $0.text(0), mask: FileMask($0.text(1))) }
+        offers.classCounts = Dictionary(classes.map { ($0.folder, 1) }, uniquingKeysWith: +)
+        for one in classes where isOpen(one) { offers.first[one] = try entry(of: one, in: offers) }
         return offers
     }
 
     /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
     func next(in offers: QueueOffers, _ turns: FolderTurns, _ limits: BatchLimits) throws -> Candidate? {
-        if let same = turns.nextOfSameFolder(offers.byFolder.values), let candidate = try candidate(same.id),
+        if let same = turns.nextOfSameFolder(offers.ofFolders), let candidate = try candidate(same.id),
             limits.joinsBundle(
                 size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)
         {
             return candidate
         }
-        return try turns.next(offers.byFolder.values).flatMap { try candidate($0.id) }
+        return try turns.next(offers.ofFolders).flatMap { try candidate($0.id) }
     }
 
-    /// Replaces the first upload of `folder` by its next one. Other uploads that skip duplicates may have to wait for
-    /// it now.
-    func advance(_ offers: inout QueueOffers, _ folder: String) throws {
-        for other in offers.byFolder.keys where other == folder || offers.deduplicatedFolders.contains(other) {
-            offers.byFolder[other] = try offer(of: other, in: offers)
+    /// Replaces the first upload of these files by their next one. Other uploads that skip duplicates may have to wait
+    /// for it now.
+    func advance(_ offers: inout QueueOffers, _ files: FileClass) throws {
+        for other in offers.first.keys where other == files || offers.deduplicatedFolders.contains(other.folder) {
+            offers.first[other] = try entry(of: other, in: offers)
         }
     }
 
-    private func offer(of folder: String, in offers: QueueOffers) throws -> FolderTurns.Offer<String>? {
+    private func entry(of files: FileClass, in offers: QueueOffers) throws -> QueueOffers.Entry? {
+        let folder = files.folder
         // Few are begun, however many wait.
-        let isBegunOnly = offers.begunOnly.contains(folder)
+        let isBegunOnly = offers.begunOnly.contains(files)
         let isNext = """
             FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
-            WHERE destination = ?1 AND folder = ?2 AND state = 'queued' AND paused_at IS NULL
-            AND backoff_until <= ?3 \(offers.deduplicatedFolders.contains(folder) ? isAlone : "")
-            \(offers.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?4))")
+            WHERE destination = ?1 AND folder = ?2 AND mask = ?3 AND state = 'queued' AND paused_at IS NULL
+            AND backoff_until <= ?4 \(offers.deduplicatedFolders.contains(folder) ? isAlone : "")
+            \(offers.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?5))")
             ORDER BY rank, sort, id
             """
-        var values: [Connection.Value] = [.text(offers.destination), .text(folder), .integer(offers.now)]
+        var values: [Connection.Value] = [
+            .text(offers.destination), .text(folder), .text(files.mask.text), .integer(offers.now),
+        ]
         if !offers.passed.isEmpty {
             values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: offers.passed.map { ($0, "") }))))
         }
-        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> FolderTurns.Offer<String>? {
+        func first(_ sql: String, _ more: [Connection.Value] = []) throws -> QueueOffers.Entry? {
             try tx.connection.first(sql, values + more) {
-                FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1))
+                QueueOffers.Entry(
+                    offer: FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1)), sort: $0.integer(2))
             }
         }
-        let next = try first("SELECT rank, id \(isNext) LIMIT 1")
-        guard let next, let left = offers.freeBytes, let candidate = try candidate(next.id),
+        let next = try first("SELECT rank, id, sort \(isNext) LIMIT 1")
+        guard let next, let left = offers.freeBytes, let candidate = try candidate(next.offer.id),
             !offers.hasSpace(for: candidate)
         else { return next }
+        // Over all classes of the folder together.
+        let limit = max(20, furthestFit / max(1, offers.classCounts[folder] ?? 1))
         return try first(
             """
-            SELECT rank, id FROM (SELECT rank, sort, id, size - acked AS missing \(isNext) LIMIT \(furthestFit))
+            SELECT rank, id, sort FROM (SELECT rank, sort, id, size - acked AS missing \(isNext) LIMIT \(limit))
             WHERE missing <= ?\(values.count + 1) OR EXISTS (SELECT 1 FROM checkpoint WHERE upload = id)
             ORDER BY rank, sort, id LIMIT 1
             """, [.integer(left)])
@@ -134,11 +159,11 @@ package struct ClaimQueue<Access> {
 
     /// The first upload that waits for a destination only because it lacks more than `left` bytes there.
     package func first(
-        waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (String) -> Bool
+        waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (FileClass) -> Bool
     ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
         let offers = try self.offers(
             to: destination, from: isOpen, within: nil, alike: [])
-        for offer in offers.byFolder.values.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
+        for offer in offers.ofFolders.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
             guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
             return (next.upload, next.asset)
         }
@@ -162,7 +187,7 @@ package struct ClaimQueue<Access> {
 extension ClaimQueue where Access == Writing {
     /// See ``Store/claim(filling:_:from:begunOnly:besides:within:skippingDuplicatesOf:reserving:onRepeat:)``.
     func claim(
-        filling limits: BatchLimits, _ destination: String, from isOpen: (String) -> Bool, begunOnly: Set<String>,
+        filling limits: BatchLimits, _ destination: String, from isOpen: (FileClass) -> Bool, begunOnly: Set<FileClass>,
         besides passed: Set<String>, within left: Int64?, skippingDuplicatesOf alike: [String],
         reserving: (Claim) -> Reservation?
     ) throws -> (claims: [Claim], repeats: [AssetRecord]) {
@@ -176,19 +201,19 @@ extension ClaimQueue where Access == Writing {
             let (upload, asset) = (next.upload, next.asset)
             // The uploads claimed before it have left less space.
             guard offers.hasSpace(for: next) else {
-                try advance(&offers, upload.folder)
+                try advance(&offers, upload.files)
                 continue
             }
             if alike.contains(upload.folder), try completeIfDuplicate(upload, asset) {
                 repeats.append(asset)
-                try advance(&offers, upload.folder)
+                try advance(&offers, upload.files)
                 continue
             }
             guard batch.accept(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
             claims.append(try lease(next, reserving))
             turns.recordTurn(upload.folder)
             offers.recordClaim(next)
-            try advance(&offers, upload.folder)
+            try advance(&offers, upload.files)
         }
         try tx.turns.store(turns, of: .transfers(destination), since: before)
         return (claims, repeats)
@@ -209,7 +234,8 @@ extension ClaimQueue where Access == Writing {
         try tx.transitions.move(upload, by: .claimed)
         tx.session.facts.failingTimes.beginAttempt(upload.id, at: tx.session.currentRunTime)
         var claim = Claim(
-            upload: try tx.uploads.find(upload.id) ?? upload, asset: next.asset, checkpoint: next.checkpoint)
+            upload: try tx.uploads.find(upload.id) ?? upload, asset: next.asset, checkpoint: next.checkpoint,
+            file: try tx.masks.facts(of: upload))
         claim.step = try reserving(claim).map { try tx.ledger.open($0) }
         return claim
     }

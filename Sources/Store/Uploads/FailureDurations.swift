@@ -47,7 +47,7 @@ struct FailureDurations {
 
     /// The time that counts since the last failure of an upload, if it fails now.
     func elapsed(_ id: String, of uploadClass: UploadClass, at now: Int64) -> Int64 {
-        var clock = clocks[uploadClass] ?? Clock()
+        var clock = clocks[uploadClass.ofAnyFile] ?? Clock()
         let tried = tried(id, at: now)
         clock.fail(at: now, tried: tried, wait: 0)
         return marks[id].map { clock.total - $0 } ?? tried
@@ -57,8 +57,8 @@ struct FailureDurations {
     ///
     /// - Parameter wait: The wait that follows from the failure.
     mutating func fail(_ id: String, of uploadClass: UploadClass, at now: Int64, wait: Int64) {
-        clocks[uploadClass, default: Clock()].fail(at: now, tried: tried(id, at: now), wait: wait)
-        marks[id] = clocks[uploadClass]?.total
+        clocks[uploadClass.ofAnyFile, default: Clock()].fail(at: now, tried: tried(id, at: now), wait: wait)
+        marks[id] = clocks[uploadClass.ofAnyFile]?.total
     }
 
     private func tried(_ id: String, at now: Int64) -> Int64 { attempts[id].map { max(0, now - $0) } ?? 0 }

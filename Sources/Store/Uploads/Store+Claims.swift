@@ -19,7 +19,7 @@ extension Store {
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> Claim? {
         try await claim(
-            filling: BatchLimits(slots: 1), destination, from: { !folders.contains($0) },
+            filling: BatchLimits(slots: 1), destination, from: { !folders.contains($0.folder) },
             skippingDuplicatesOf: alike, onRepeat: onRepeat
         ).first
     }
@@ -27,14 +27,14 @@ extension Store {
     /// As ``claim(_:passingOver:skippingDuplicatesOf:onRepeat:)``, for as many uploads as fit.
     ///
     /// - Parameters:
-    ///   - isOpen: Whether uploads of a folder may be claimed.
-    ///   - begunOnly: Folders whose uploads are claimed only if they have begun.
+    ///   - isOpen: Whether uploads of these files may be claimed.
+    ///   - begunOnly: Files whose uploads are claimed only if they have begun.
     ///   - passed: Uploads that are passed over; few.
     ///   - left: Free bytes at the destination: uploads that lack more there are passed over; `nil` when unknown.
     ///   - reserving: The bytes that each of them may send first, in the same transaction; `nil` for nothing.
     package func claim(
-        filling limits: BatchLimits, _ destination: String, from isOpen: @Sendable (String) -> Bool,
-        begunOnly: Set<String> = [], besides passed: Set<String> = [], within left: Int64? = nil,
+        filling limits: BatchLimits, _ destination: String, from isOpen: @Sendable (FileClass) -> Bool,
+        begunOnly: Set<FileClass> = [], besides passed: Set<String> = [], within left: Int64? = nil,
         skippingDuplicatesOf alike: [String] = [], reserving: @Sendable (Claim) -> Reservation? = { _ in nil },
         onRepeat: @Sendable (AssetRecord) -> Void = { _ in }
     ) async throws -> [Claim] {

@@ -77,8 +77,10 @@ package struct UploadLists<Access> {
                 found += try ids(
                     """
                     SELECT id FROM upload INDEXED BY upload_class
-                    WHERE destination = ?4 AND folder = ?5 AND state = ?6 AND id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2
-                    """, [.text(upload.destination), .text(upload.folder), .text(state)])
+                    WHERE destination = ?4 AND folder = ?5 AND state = ?6 AND mask = ?7 AND id < ?1 AND id >= ?3
+                    ORDER BY id DESC LIMIT ?2
+                    """,
+                    [.text(upload.destination), .text(upload.folder), .text(state), .text(upload.mask.text)])
             }
         } else if states.isEmpty {
             return try ids("SELECT id FROM upload WHERE id < ?1 AND id >= ?3 ORDER BY id DESC LIMIT ?2")
@@ -172,8 +174,8 @@ package struct UploadLists<Access> {
     }
 
     private func classesByState() throws -> [(upload: UploadClass, state: String)] {
-        try tx.connection.all("SELECT folder, destination, state FROM tally WHERE uploads > 0") { row in
-            (UploadClass(folder: row.text(0), destination: row.text(1)), row.text(2))
+        try tx.connection.all("SELECT folder, destination, mask, state FROM tally WHERE uploads > 0") { row in
+            (UploadClass(folder: row.text(0), destination: row.text(1), mask: FileMask(row.text(2))), row.text(3))
         }
     }
 
@@ -188,8 +190,13 @@ package struct UploadLists<Access> {
     /// Classes with uploads that wait to be sent, also those of folders and destinations that are no longer configured.
     package func waitingClasses() throws -> [(upload: UploadClass, count: Int)] {
         try tx.connection.all(
-            "SELECT folder, destination, uploads FROM tally WHERE state = 'queued' AND uploads > 0 ORDER BY 1, 2"
-        ) { row in (UploadClass(folder: row.text(0), destination: row.text(1)), Int(row.integer(2))) }
+            "SELECT folder, destination, mask, uploads FROM tally WHERE state = 'queued' AND uploads > 0 ORDER BY 1, 2, 3"
+        ) { row in
+            (
+                UploadClass(folder: row.text(0), destination: row.text(1), mask: FileMask(row.text(2))),
+                Int(row.integer(3))
+            )
+        }
     }
 
     /// Classes with a queued upload that is not paused and waits for no next attempt.
@@ -219,12 +226,13 @@ package struct UploadLists<Access> {
         return try waitingClasses().map(\.upload).filter { upload in
             try tx.connection.first(
                 """
-                SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND state = 'queued'
-                AND paused_at IS NULL AND backoff_until > ?3 AND backoff_until <= ?4
-                AND id NOT IN (SELECT key FROM json_each(?5)) LIMIT 1
+                SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND mask = ?3
+                AND state = 'queued' AND paused_at IS NULL AND backoff_until > ?4 AND backoff_until <= ?5
+                AND id NOT IN (SELECT key FROM json_each(?6)) LIMIT 1
                 """,
                 [
-                    .text(upload.destination), .text(upload.folder), .integer(earliest), .integer(latest), .text(ids),
+                    .text(upload.destination), .text(upload.folder), .text(upload.mask.text), .integer(earliest),
+                    .integer(latest), .text(ids),
                 ]
             ) { $0.integer(0) } != nil
         }
@@ -245,8 +253,9 @@ package struct UploadLists<Access> {
             let made = try tx.connection.first(
                 """
                 SELECT created_at FROM upload INDEXED BY upload_class
-                WHERE destination = ?1 AND folder = ?2 AND state = ?3 ORDER BY id LIMIT 1
-                """, [.text(one.destination), .text(one.folder), .text(state.rawValue)]
+                WHERE destination = ?1 AND folder = ?2 AND state = ?3 AND mask = ?4 ORDER BY id LIMIT 1
+                """,
+                [.text(one.destination), .text(one.folder), .text(state.rawValue), .text(one.mask.text)]
             ) { WallTime(milliseconds: $0.integer(0)) }
             guard let made else { continue }
             oldest[one.destination] = min(oldest[one.destination] ?? made, made)
@@ -272,10 +281,11 @@ package struct UploadLists<Access> {
             let rows = try tx.connection.all(
                 """
                 SELECT id, created_at FROM upload INDEXED BY upload_class
-                WHERE destination = ?1 AND folder = ?2 AND state = ?3 AND generation = 1 ORDER BY id LIMIT ?4
+                WHERE destination = ?1 AND folder = ?2 AND state = ?3 AND mask = ?4 AND generation = 1
+                ORDER BY id LIMIT ?5
                 """,
                 [
-                    .text(upload.destination), .text(upload.folder), .text(state.rawValue),
+                    .text(upload.destination), .text(upload.folder), .text(state.rawValue), .text(upload.mask.text),
                     .integer(Int64(most - ids.count)),
                 ]
             ) { (id: $0.text(0), found: WallTime(milliseconds: $0.integer(1))) }

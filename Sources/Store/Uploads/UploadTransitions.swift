@@ -59,6 +59,7 @@ extension UploadTransitions where Access == Writing {
                 .text(upload.id), .text(next.rawValue), isOver ? .integer(tx.clocks.wall().milliseconds) : .null,
                 isOver ? .integer(tx.session.currentRunTime) : .null,
             ])
+        if next == .queued { try tx.masks.update(upload.id) }
         if isOver {
             try tx.overrides.end(of: upload.id)
             tx.session.facts.failingTimes.skip(upload.id)

@@ -43,6 +43,7 @@ struct ConditionScene {
     /// The tunnel's carrier: an interface, or unknown.
     var carrier: Int32? = 4
     var reachability: Reachability = .over([NetworkPath(link: 2)])
+    var file = FileAnswers.noFile
     var rules: [PauseRule] = []
     var destinationRules: [PauseRule] = []
     var folderRules: [PauseRule] = []
@@ -61,6 +62,11 @@ struct ConditionScene {
         carrier = Int32.random(in: 2...4, using: &dice)
         if Bool.random(using: &dice) { links[2].ssid = Array("Cafe".utf8) }
         unknownCost = [nil, .allow, .metered].randomElement(using: &dice) ?? nil
+        file = .file(
+            FileFacts(
+                size: Int64.random(in: 0...40, using: &dice) * 1_000_000,
+                kind: FileKind.allCases.randomElement(using: &dice) ?? .video,
+                duration: Bool.random(using: &dice) ? Int64.random(in: 0...20_000, using: &dice) : nil))
         let count = Int.random(in: 1...3, using: &dice)
         let paths = (0..<count).map { _ in NetworkPath(link: Int32.random(in: 2...5, using: &dice)) }
         reachability =
@@ -93,7 +99,7 @@ struct ConditionScene {
     }
 
     private static func predicate(_ dice: inout Dice) -> Condition.Predicate {
-        switch Int.random(in: 0...10, using: &dice) {
+        switch Int.random(in: 0...13, using: &dice) {
         case 0, 1:
             .between([
                 Window(
@@ -109,7 +115,10 @@ struct ConditionScene {
         case 8:
             Bool.random(using: &dice)
                 ? .onBattery(.random(using: &dice)) : .batteryBelow(Int.random(in: 1...100, using: &dice))
-        case 9: .folder(Bool.random(using: &dice) ? ["door"] : ["garden"])
+        case 9: .file(.largerThan(Int64.random(in: 0...40, using: &dice) * 1_000_000))
+        case 10: .file(.kind(Bool.random(using: &dice) ? [.video] : [.photo, .other]))
+        case 11: .file(.longerThan(Int64.random(in: 0...20, using: &dice) * 1_000))
+        case 12: .folder(Bool.random(using: &dice) ? ["door"] : ["garden"])
         default: .destination(Bool.random(using: &dice) ? ["nas"] : ["cloud"])
         }
     }
@@ -144,7 +153,7 @@ struct ConditionScene {
         let everywhere = PolicyRules(pauses: rules, meteredUnknown: unknownCost, networks: Self.networks)
         return (
             Admission(total: 2, rules: everywhere), remote,
-            Admission.FolderState(name: "door", rules: PolicyRules(pauses: folderRules))
+            Admission.FolderState(name: "door", file: file, rules: PolicyRules(pauses: folderRules))
         )
     }
 
@@ -176,6 +185,7 @@ struct ConditionScene {
         case 5:
             guard let known = power else { return }
             power = Power(isOnBattery: known.isOnBattery, percent: nil, since: known.since)
+        case 6: file = .known([:])
         default:
             switch reachability {
             case .over, .mount: reachability = .unseen("no netlink")

@@ -67,6 +67,26 @@ struct ConditionTests {
         #expect(answer(.interface(["eth9"]), over: 5) { $0.carrier = nil } == .no)
     }
 
+    @Test("a file is larger, smaller or longer than a limit, and not equal to it; a photo has no length")
+    func file() {
+        func answer(_ question: FilePredicate, _ file: FileAnswers) -> Answer {
+            self.answer(.file(question)) { $0.file = file }
+        }
+        let video = FileFacts(size: 20, kind: .video, duration: 10_000)
+        #expect(answer(.largerThan(20), .file(video)) == .no && answer(.largerThan(19), .file(video)) == .yes)
+        #expect(answer(.smallerThan(20), .file(video)) == .no && answer(.smallerThan(21), .file(video)) == .yes)
+        #expect(answer(.longerThan(10_000), .file(video)) == .no && answer(.longerThan(9_999), .file(video)) == .yes)
+        #expect(answer(.kind([.photo, .video]), .file(video)) == .yes && answer(.kind([.other]), .file(video)) == .no)
+        let unread = FileFacts(size: 20, kind: .audio, duration: nil)
+        #expect(answer(.longerThan(0), .file(unread)) == .unknown)
+        #expect(answer(.longerThan(0), .file(FileFacts(size: 20, kind: .photo, duration: nil))) == .no)
+        #expect(answer(.largerThan(0), .noFile) == .no && answer(.kind([.video]), .noFile) == .no)
+        for question in [FilePredicate.largerThan(1), .smallerThan(1), .kind([.video]), .longerThan(1)] {
+            #expect(answer(question, .known([:])) == .unknown)
+        }
+        #expect(answer(.largerThan(20), .known([.largerThan(19): true])) == .unknown)
+    }
+
     @Test("a named network is one whose lines all hold, on one interface")
     func network() {
         #expect(answer(.network(["home"]), over: 3) == .yes && answer(.network(["home"])) == .no)

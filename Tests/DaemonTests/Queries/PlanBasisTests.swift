@@ -15,7 +15,7 @@ struct PlanBasisTests {
     }
 
     private func backlog(_ uploads: [ClassBacklog.Upload], folder: String = "cam") -> ClassBacklog {
-        var backlog = ClassBacklog(folder: folder, destination: "nas")
+        var backlog = ClassBacklog(one: UploadClass(folder: folder, destination: "nas"))
         backlog.first = uploads
         return backlog
     }

@@ -28,13 +28,15 @@ struct WhyAnswersTests {
         }
     }
 
-    private func view(_ state: UploadState, _ now: PolicySnapshot) async throws -> UploadView {
+    private func answer(
+        _ state: UploadState, _ now: PolicySnapshot, settling: Hold? = nil
+    ) async throws -> WhyAnswer {
         let scene = try await ComponentScene()
         var row = try await scene.row(try await scene.record("a.mp4"))
         row.upload.state = state
         var builder = UploadViewBuilder(now, ran: 0)
         let facts = builder.facts(of: row)
-        return builder.view(row, facts)
+        return WhyAnswers(now: now).answer(builder.view(row, facts), of: row.upload, settling: settling)
     }
 
     @Test("a watched folder names its destinations, its condition, and each hold on its files once")
@@ -53,11 +55,11 @@ struct WhyAnswersTests {
     @Test("an upload without a hold says when its turn comes, and a held one names its hold")
     func upload() async throws {
         let free = try paused([])
-        let next = WhyAnswers(now: free).answer(try await view(.queued, free), settling: nil)
+        let next = try await answer(.queued, free)
         #expect(next.text == "it starts when nas has reported its free space" || next.text == "it starts next")
         #expect(next.holds.isEmpty && next.exceptions?.map(\.name) == ["cam"])
         let held = try paused([PauseScope(scope: .all, name: "")])
-        let waits = WhyAnswers(now: held).answer(try await view(.queued, held), settling: nil)
+        let waits = try await answer(.queued, held)
         #expect(waits.holds.map(\.kind.known) == [.global] && waits.text == waits.holds.first?.text)
     }
 
@@ -65,13 +67,13 @@ struct WhyAnswersTests {
     func settling() async throws {
         let now = try paused([PauseScope(scope: .all, name: "")])
         let hold = Hold(.settling, since: clocks.wall(), text: "it still grows")
-        let answer = WhyAnswers(now: now).answer(try await view(.queued, now), settling: hold)
+        let answer = try await answer(.queued, now, settling: hold)
         #expect(answer.holds.map(\.kind.known) == [.global, .settling])
     }
 
     @Test("an ended upload needs no route")
     func ended() async throws {
         let now = try paused([])
-        #expect(WhyAnswers(now: now).answer(try await view(.completed, now), settling: nil).way == nil)
+        #expect(try await answer(.completed, now).way == nil)
     }
 }

@@ -127,7 +127,8 @@ struct RequestStopTests {
     }
 
     private static let kinds: [(RequestPurpose, String)] = [
-        (.removal, "nas"), (.notice(.policy), "hook door"), (.space(folders: ["cam"]), "nas"),
+        (.removal, "nas"), (.notice(.policy), "hook door"),
+        (.space(files: [FileClass(folder: "cam", mask: .unknown)]), "nas"),
         (.command(.policy), "nas"),
     ]
 

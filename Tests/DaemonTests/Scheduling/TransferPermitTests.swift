@@ -167,7 +167,12 @@ struct TransferPermitTests {
             settings.policy.rules = PolicyRules(windows: [Window(days: [], from: 0, to: 1440)])
         }
         let row = try await scene.row(try await scene.record("clip.mp4"))
-        return (scene, Claim(upload: row.upload, asset: row.asset, checkpoint: nil, step: nil))
+        return (
+            scene,
+            Claim(
+                upload: row.upload, asset: row.asset, checkpoint: nil,
+                file: FileFacts(size: row.upload.size, kind: .video, duration: nil), step: nil)
+        )
     }
 
     /// Starts a transfer and sends its bytes, if policy grants a permit now.

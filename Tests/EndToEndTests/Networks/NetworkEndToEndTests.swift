@@ -58,12 +58,18 @@ struct NetworkEndToEndTests {
             return try await blocking { try roads.bytes(by: name) }
         }
 
-        /// The first hold of a file, from `sluice why`.
-        func hold(_ name: String) async throws -> Hold? {
+        private func answer(_ name: String) async throws -> Why.Answer? {
             guard
                 let text = try await fixture.runVerb("why", ["--json", fixture.drop.appending(FilePath(name)).display])
             else { return nil }
-            return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first?.holds.first
+            return try JSONDecoder().decode(Why.self, from: Data(text.utf8)).answers.first
+        }
+
+        /// The first hold of a file, from `sluice why`.
+        func hold(_ name: String) async throws -> Hold? { try await answer(name)?.holds.first }
+
+        func completes(_ name: String) async throws {
+            try await eventually("\(name) has arrived") { try await answer(name)?.state == "completed" }
         }
 
         func waits(_ name: String, for kind: String) async throws -> Hold {
@@ -85,8 +91,11 @@ struct NetworkEndToEndTests {
         }
     }
 
-    private struct Why: Decodable {
-        struct Answer: Decodable { var holds: [Hold] }
+    struct Why: Decodable {
+        struct Answer: Decodable {
+            var state: String
+            var holds: [Hold]
+        }
         var answers: [Answer]
     }
     struct Hold: Decodable { var kind, text: String }

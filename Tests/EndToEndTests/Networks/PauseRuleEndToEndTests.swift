@@ -97,6 +97,59 @@ struct PauseRuleEndToEndTests {
         #expect(try await scene.bytes("lte") > 300_000)
     }
 
+    @Test("a rule about large files over a metered network holds them alone, and the other network takes them")
+    func file() async throws {
+        let scene = try await scene("{name: big-on-wifi, when: {metered: true, larger_than: 1 MB}}")
+        let fixture = scene.fixture
+        try await scene.ip("link", "set", "wan0", "down")
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 3_000_000, relative: "big.mp4"))
+        let hold = try await scene.waits("big.mp4", for: "rule")
+        #expect(
+            hold.text.contains("while the network is metered, and the file is larger than 1 MB"), "\(hold.text)")
+        try scene.camera.drop(Clip(number: 1, size: 400_000, relative: "small.mp4"))
+        try await scene.completes("small.mp4")
+        let sent = try await scene.bytes("lte")
+        #expect((400_000..<900_000).contains(sent), "\(sent)")
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "up")
+        try await blocking { try roads.addRoute("wan", metric: 10) }
+        try await scene.arrives()
+        #expect(try await scene.bytes("wan") > 3_000_000)
+        #expect(try await scene.bytes("lte") < sent + 100_000)
+    }
+
+    @Test("a reload with a new question about files stops no transfer that the rule does not concern")
+    func asked() async throws {
+        let scene = try await scene("{name: never, when: {roaming: true}}", more: ["bandwidth: 3 MB/s"])
+        let fixture = scene.fixture
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
+        try await scene.begun()
+        fixture.policyKeys = fixture.policyKeys.map {
+            $0.replacing("{roaming: true}", with: "{larger_than: 20 MB, interface: [wan0, \"lte*\"]}")
+        }
+        try fixture.writeConfiguration()
+        _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
+        try scene.camera.drop(Clip(number: 1, size: 21_000_000, relative: "other.mp4"))
+        #expect(try await scene.waits("other.mp4", for: "rule").text.contains("`never`"))
+        try await scene.completes("clip.mp4")
+        let log = try #require(try fixture.daemon?.standardError())
+        #expect(!log.contains("transfer stopped"), "\(log.suffix(3000))")
+        #expect(try await scene.bytes("wan") < 13_500_000)
+    }
+
+    @Test("the length of a recording that cannot be read is unknown, and the hold says so")
+    func length() async throws {
+        let scene = try await scene("{name: short-only, when: {longer_than: 10s, kind: video}}")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "rule")
+        #expect(hold.text.contains("it is unknown how long the recording is"), "\(hold.text)")
+        try scene.camera.drop(Clip(number: 1, size: 300_000, relative: "still.jpg"))
+        try await scene.completes("still.jpg")
+    }
+
     @Test("a rule about a gateway applies as soon as that router is at the other end")
     func gateway() async throws {
         let scene = try await scene("{name: guest, when: {gateway: \"0c:5b:8f:27:9a:64\"}}")

@@ -167,7 +167,7 @@ struct TurnTests {
             } == nil)
         #expect(
             try await scene.store.read { tx in
-                try tx.queue.first(waitingFor: "nas", lacking: 999, from: { !["a"].contains($0) })
+                try tx.queue.first(waitingFor: "nas", lacking: 999, from: { $0.folder != "a" })
             } == nil)
         let begun = try #require(try await scene.store.claim("nas", passingOver: ["b"]))
         #expect(begun.upload.name == "a0")
@@ -176,7 +176,7 @@ struct TurnTests {
         #expect(try await claims(0) == ["a0"])
         #expect(
             try await scene.store.read { tx in
-                try tx.queue.first(waitingFor: "nas", lacking: 0, from: { !["b"].contains($0) })
+                try tx.queue.first(waitingFor: "nas", lacking: 0, from: { $0.folder != "b" })
             } == nil)
         // The upload was refused when it was about to begin: the remote has nothing of it.
         #expect(try await scene.store.claim("nas", passingOver: ["b"])?.upload.name == "a0")

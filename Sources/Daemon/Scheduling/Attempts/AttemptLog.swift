@@ -7,6 +7,8 @@ struct AttemptLog {
     let log: Log
 
     /// Logs which holds begin, and when uploads continue.
+    ///
+    /// - Parameter changes: Without the repetitions of one hold for several kinds of files.
     func report(_ changes: [UploadClass: HoldLog<UploadClass>.Change]) {
         for (one, what) in changes.sorted(by: {
             ($0.key.folder, $0.key.destination) < ($1.key.folder, $1.key.destination)
@@ -190,5 +192,25 @@ struct AttemptLog {
         log.warning(
             "attempt failed; will retry",
             ["id": upload.id, "destination": upload.destination, "reason": failure.message])
+    }
+}
+
+/// A hold on uploads of one folder to one destination.
+private struct FolderHold: Hashable {
+    let one: UploadClass
+    let kind: Hold.Kind?
+    let rule: String?
+}
+
+extension [UploadClass: Hold?] {
+    /// Each hold of a folder's uploads to a destination once, however many kinds of files conditions tell apart there.
+    var withoutRepeats: Self {
+        var first: [FolderHold: UploadClass] = [:]
+        for (one, hold) in self {
+            let key = FolderHold(one: one.ofAnyFile, kind: hold?.kind, rule: hold?.rule)
+            first[key] = first[key].map { $0.files < one.files ? $0 : one } ?? one
+        }
+        let kept = Set(first.values)
+        return filter { kept.contains($0.key) }
     }
 }

@@ -6,8 +6,8 @@ enum RequestPurpose: Hashable, Sendable {
     case removal
     /// Delivers a notice of a hook.
     case notice(WebHook.Network)
-    /// Asks for the free space for uploads from these folders. It may be sent if the uploads of one of them may be.
-    case space(folders: Set<String>)
+    /// Asks for the free space for uploads of these files. It may be sent if one of them may be.
+    case space(files: Set<FileClass>)
     /// A person asks: a check, a list, a test notice.
     case command(WebHook.Network)
 

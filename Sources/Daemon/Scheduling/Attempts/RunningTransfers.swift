@@ -10,6 +10,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
         let route: Admission.Route
         /// The folder of each upload, by its id.
         let folders: [String: String]
+        /// What conditions ask of the file of each upload, by its id.
+        var files: [String: FileFacts] = [:]
         /// Uploads that read their sources in place.
         let inPlace: Set<String>
         /// The account of each upload, by its id.
@@ -82,10 +84,14 @@ struct RunningTransfers: Sendable, RecordsChanges {
     }
 
     /// The classes of the running uploads.
-    var classes: Set<UploadClass> {
+    func classes(_ questions: FileQuestions) -> Set<UploadClass> {
         Set(
             byNumber.values.flatMap { transfer in
-                transfer.folders.values.map { UploadClass(folder: $0, destination: transfer.destination) }
+                transfer.folders.map { id, folder in
+                    UploadClass(
+                        folder: folder, destination: transfer.destination,
+                        mask: transfer.files[id].map { questions.mask(of: $0) } ?? .unknown)
+                }
             })
     }
 
@@ -102,6 +108,7 @@ extension RunningTransfers.Transfer {
             destination: destination, route: route,
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
+            files: Dictionary(claims.map { ($0.upload.id, $0.file) }, uniquingKeysWith: { first, _ in first }),
             inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), accounts: accounts,
             task: task)
     }

@@ -78,9 +78,9 @@ enum WasteRules {
         of claims: [Claim], _ reservations: ReservationBatch, _ snapshot: PolicySnapshot, _ context: Context
     ) async throws -> [String: AttemptOutcome] {
         var waits: [String: AttemptOutcome] = [:]
-        for claim in claims where reservations.route(for: claim.upload.folder)?.countsAsMetered == true {
+        for claim in claims where reservations.route(for: claim.upload)?.countsAsMetered == true {
             let upload = claim.upload
-            let exempt = reservations.origin(upload.folder).exempt.union(snapshot.exemptions(of: upload.id))
+            let exempt = reservations.origin(upload).exempt.union(snapshot.exemptions(of: upload.id))
             if exempt.contains(.metered) { continue }
             let waste = try await context.store.read { try $0.waste.of(upload.id) }
             guard waste.exceedsLimit(forSize: upload.size) else { continue }

@@ -9,7 +9,14 @@ extension PolicySnapshot {
     /// The holds on all uploads of a class.
     ///
     /// - Parameter upload: One of the uploads, which may have an exemption of its own.
-    func holds(folder: String, destination: String, upload: String? = nil) -> [Hold] {
+    func holds(on one: UploadClass, upload: String? = nil) -> [Hold] {
+        holds(from: folder(one.files, exempting: upload.map { exemptions(of: $0) } ?? []), to: one.destination)
+    }
+
+    /// The holds on whatever a folder sends.
+    func holds(folder: String, destination: String) -> [Hold] { holds(from: self.folder(folder), to: destination) }
+
+    private func holds(from folder: Admission.FolderState, to destination: String) -> [Hold] {
         if configuration.destinations[destination] == nil {
             return [
                 Hold(
@@ -19,7 +26,6 @@ extension PolicySnapshot {
                         + "with `sluice cancel --destination \(destination)`")
             ]
         }
-        let folder = upload.map { self.folder(folder, of: $0) } ?? self.folder(folder)
         return holds(for: self.destination(destination), from: folder)
     }
 
@@ -104,7 +110,7 @@ extension PolicySnapshot {
     func permanentHold(of upload: UploadRecord, size: Int64) -> Hold? {
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: size, to: name),
-            let line = quota(neverLeaving: piece, to: name, from: folder(upload.folder, of: upload.id))
+            let line = quota(neverLeaving: piece, to: name, from: folder(of: upload))
         else { return nil }
         return Hold(
             .quota, since: upload.createdAt,
@@ -123,7 +129,8 @@ extension PolicySnapshot {
                     let piece = piece(
                         of: upload.id, isBegun: upload.isBegun, size: upload.size, to: waiting.destination),
                     let line = quota(
-                        neverLeaving: piece, to: waiting.destination, from: folder(waiting.folder, of: upload.id))
+                        neverLeaving: piece, to: waiting.destination,
+                        from: folder(waiting.one.files, exempting: exemptions(of: upload.id)))
                 else { continue }
                 if found.files == 0 {
                     found.text = line.neverSentText(
@@ -140,7 +147,7 @@ extension PolicySnapshot {
         if quotaWaits.wasExempted(upload.id) { return true }
         let name = upload.destination
         guard let piece = piece(of: upload.id, isBegun: upload.isBegun, size: upload.missing, to: name),
-            let kind = quotaClass(of: folder(upload.folder, of: upload.id), to: name),
+            let kind = quotaClass(of: folder(of: upload), to: name),
             let remaining = inputs.quotas.remaining(for: kind).bytes
         else { return false }
         return remaining < piece.cost

@@ -90,31 +90,42 @@ struct PolicySnapshot: Sendable {
             reachabilitySince: reached?.since ?? configuration.since)
     }
 
-    func folder(_ name: String) -> Admission.FolderState {
+    /// - Parameter file: The file, where it matters.
+    func folder(_ name: String, _ file: FileAnswers = .noFile) -> Admission.FolderState {
         let folder = settings.folder(name)
         return Admission.FolderState(
-            name: name, pattern: folder?.card?.pattern, pause: pauses.pause(.folder, name),
+            name: name, pattern: folder?.card?.pattern, file: file, pause: pauses.pause(.folder, name),
             rules: folder?.policy.rules ?? PolicyRules(),
             exempt: overrides.exemptions(.folder, name, at: inputs.now))
     }
 
+    func folder(_ files: FileClass, exempting exemptions: Set<Exemption> = []) -> Admission.FolderState {
+        var folder = folder(files.folder, configuration.questions.answers(in: files.mask))
+        folder.exempt.formUnion(exemptions)
+        return folder
+    }
+
     /// The folder of an upload, with the exemptions of the upload itself.
-    func folder(_ name: String, of upload: String) -> Admission.FolderState {
-        folder(name, exempting: exemptions(of: upload))
+    func folder(of upload: UploadRecord) -> Admission.FolderState {
+        folder(upload.files, exempting: exemptions(of: upload.id))
     }
 
     /// The rules that are waived for a single upload.
     func exemptions(of upload: String) -> Set<Exemption> { overrides.exemptions(.upload, upload, at: inputs.now) }
 
-    func folder(_ name: String, exempting exemptions: Set<Exemption>) -> Admission.FolderState {
-        var folder = folder(name)
-        folder.exempt.formUnion(exemptions)
+    /// The folder of a running upload.
+    private func folder(of upload: String, in transfer: RunningTransfers.Transfer) -> Admission.FolderState? {
+        guard let name = transfer.folders[upload] else { return nil }
+        var folder = folder(name, transfer.files[upload].map { .file($0) } ?? .known([:]))
+        folder.exempt.formUnion(exemptions(of: upload))
         return folder
     }
 
-    /// The folders of a transfer's files, each once.
+    /// The folders of a transfer's files, each once, or once for each file that conditions tell apart.
     func folders(of transfer: RunningTransfers.Transfer) -> [Admission.FolderState] {
-        Array(Set(transfer.folders.map { folder($0.value, of: $0.key) }))
+        let folders = transfer.folders.keys.compactMap { folder(of: $0, in: transfer) }
+        if !configuration.questions.list.isEmpty { return Array(Set(folders)) }
+        return Array(Set(folders.map { $0.ofAnyFile }))
     }
 
     /// The uploads with exemptions of their own.
@@ -130,21 +141,21 @@ struct PolicySnapshot: Sendable {
 
     // MARK: Decisions
 
-    /// The folders whose files may be sent now, by destination, and the hold of each class. Policy is evaluated once for
+    /// The files that may be sent now, by destination, and the hold of each class. Policy is evaluated once for
     /// each class, however many uploads the class has.
-    func openFolders(
+    func openFiles(
         _ classes: [UploadClass]
-    ) -> (open: [String: UnblockedFolders], holds: [UploadClass: Hold?]) {
+    ) -> (open: [String: UnblockedFiles], holds: [UploadClass: Hold?]) {
         var states: [String: Admission.DestinationState] = [:]
-        var open: [String: UnblockedFolders] = [:]
+        var open: [String: UnblockedFiles] = [:]
         var holds: [UploadClass: Hold?] = [:]
         for one in classes where configuration.destinations[one.destination] != nil {
             let state = states[one.destination] ?? destination(one.destination)
             states[one.destination] = state
-            let blockers = hardBlockers(on: state, from: folder(one.folder), isUnderWay: false)
+            let blockers = hardBlockers(on: state, from: folder(one.files), isUnderWay: false)
             if blockers.allSatisfy(\.holdsOnlyNewUploads) {
-                open[one.destination, default: UnblockedFolders()].all.insert(one.folder)
-                if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.folder) }
+                open[one.destination, default: UnblockedFiles()].all.insert(one.files)
+                if !blockers.isEmpty { open[one.destination]?.begunOnly.insert(one.files) }
             }
             // An untrusted clock is reported once for all of them.
             holds[one] = .some(blockers.filter { $0.kind != .clock }.lastEnding)
@@ -158,14 +169,14 @@ struct PolicySnapshot: Sendable {
         let state = destination(name)
         return classes.contains { one in
             one.destination == name
-                && hardBlockers(on: state, from: folder(one.folder), isUnderWay: false).isEmpty
+                && hardBlockers(on: state, from: folder(one.files), isUnderWay: false).isEmpty
         }
     }
 
     /// Whether an upload may be sent without its own exemption, and so in its turn.
     func goesInTurn(_ upload: UploadRecord, without exemptions: Set<Exemption>) -> Bool {
         if exemptions.contains(.quota), lacksQuota(upload) { return false }
-        if case .go = verdict(for: upload.destination, from: folder(upload.folder)) { return true }
+        if case .go = verdict(for: upload.destination, from: folder(upload.files)) { return true }
         return false
     }
 
@@ -183,7 +194,7 @@ struct PolicySnapshot: Sendable {
         let isAsked =
             settings.policy.beforeUpload != nil || settings.destination(named: name)?.policy.beforeUpload != nil
         let rules = [settings.policy.rules, settings.destination(named: name)?.policy.rules].compactMap { $0 }
-        let tellsApart = rules.contains(where: \.judgesRoutesByFolder)
+        let tellsApart = rules.contains(where: \.judgesRoutesByFile)
         let goesTogether = destinations.trouble(of: name) == nil && !isAsked
         return BatchLimits(
             slots: slots, bundling: goesTogether ? bundling : nil,
@@ -197,7 +208,7 @@ struct PolicySnapshot: Sendable {
 
     /// Whether bytes of an upload would count as metered, or cannot be sent at all.
     func isMetered(_ upload: UploadRecord) -> Bool {
-        switch route(to: upload.destination, from: folder(upload.folder, of: upload.id)) {
+        switch route(to: upload.destination, from: folder(of: upload)) {
         case .open(let route): route.countsAsMetered
         case .closed: true
         }
@@ -206,8 +217,8 @@ struct PolicySnapshot: Sendable {
     /// The accounts of a transfer that still reserve without quotas, although these are not waived any more.
     func accountsWithoutExemption(_ transfer: RunningTransfers.Transfer) -> [QuotaAccount] {
         transfer.accounts.compactMap { id, account in
-            guard account.isExempt, !account.isFree, let folder = transfer.folders[id],
-                !self.folder(folder, of: id).exempt.contains(.quota)
+            guard account.isExempt, !account.isFree,
+                folder(of: id, in: transfer)?.exempt.contains(.quota) == false
             else { return nil }
             return account
         }
@@ -269,11 +280,11 @@ struct PolicySnapshot: Sendable {
     func wantedSources(_ ready: [UploadClass], _ waiting: Set<String>) -> Set<BusySource> {
         let free = assumingFree
         let exempt = exemptUploads.reduce(into: Set<Exemption>()) { $0.formUnion($1.exemptions) }
-        let running = transfers.classes
+        let running = transfers.classes(configuration.questions)
         var wanted: Set<BusySource> = []
         for upload in Set(ready).union(running) {
             guard let destination = settings.destination(named: upload.destination) else { continue }
-            let folder = folder(upload.folder, exempting: exempt)
+            let folder = folder(upload.files, exempting: exempt)
             if !running.contains(upload), case .wait = free.verdict(for: upload.destination, from: folder) { continue }
             let rules = [settings.policy.rules, destination.policy.rules, folder.rules]
             wanted.formUnion(rules.compactMap { $0.busy?.source })
@@ -362,9 +373,9 @@ extension PolicyOverrides {
     var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
 }
 
-/// Folders whose files may be sent to a destination.
-struct UnblockedFolders {
-    var all: Set<String> = []
-    /// The folders whose files may only be continued, not begun.
-    var begunOnly: Set<String> = []
+/// The files that may be sent to a destination.
+struct UnblockedFiles {
+    var all: Set<FileClass> = []
+    /// Those that may only be continued, not begun.
+    var begunOnly: Set<FileClass> = []
 }

@@ -54,9 +54,9 @@ extension PolicySnapshot {
         return first
     }
 
-    /// The folders that a request is sent for: it may be sent if it may be for one of them. `nil` for no folder.
+    /// The files that a request is sent for: it may be sent if it may be for one of them. `nil` for no folder.
     private func origins(of purpose: RequestPurpose) -> [Admission.FolderState?] {
-        if case .space(let folders) = purpose { return folders.sorted().map { folder($0) } }
+        if case .space(let files) = purpose { return files.sorted().map { folder($0) } }
         return [nil]
     }
 

@@ -2,14 +2,15 @@ internal import Config
 internal import Core
 internal import Linux
 internal import Names
+internal import Store
 
 // The route of each upload, as an explanation for people.
 
 extension PolicySnapshot {
     /// The route that an upload uses or would use; `nil` where nothing leaves this machine, or where the networks could
     /// not be inspected.
-    func routeChoice(of id: String, to destination: String, from folder: String) -> Admission.RouteChoice? {
-        choice(to: self.destination(destination), from: self.folder(folder, of: id))
+    func routeChoice(of upload: UploadRecord) -> Admission.RouteChoice? {
+        choice(to: destination(upload.destination), from: folder(of: upload))
     }
 
     /// The same for a destination and all folders, with every other route and the reason why it is not used. Queries

@@ -143,7 +143,7 @@ extension PolicySnapshot {
     ) -> (permit: TransferPermit, route: Admission.Route)? {
         // Files that travel together come from folders without rules about networks.
         guard let first = claims.first, refused(claims, batch).isEmpty,
-            let route = batch.route(for: first.upload.folder)
+            let route = batch.route(for: first.upload)
         else { return nil }
         let folders = Set(claims.map(\.upload.folder))
         let accounts = batch.accounts(for: claims, route)

@@ -32,7 +32,7 @@ struct BackgroundRequestsTests {
         "a stopped removal or notice waits for its place to open; a question or a command does not",
         arguments: [
             (RequestPurpose.removal, true), (.notice(.policy), true), (.notice(.any), false),
-            (.space(folders: ["cam"]), false), (.command(.policy), false),
+            (.space(files: [FileClass(folder: "cam", mask: .unknown)]), false), (.command(.policy), false),
         ])
     func stopped(_ purpose: RequestPurpose, waits: Bool) {
         var requests = BackgroundRequests()
@@ -63,7 +63,7 @@ struct BackgroundRequestsTests {
     func sent() {
         var requests = BackgroundRequests()
         _ = requests.close("nas")
-        _ = requests.begin(request("nas", .space(folders: ["cam"])))
+        _ = requests.begin(request("nas", .space(files: [FileClass(folder: "cam", mask: .unknown)])))
         #expect(requests.closed == ["nas"])
         _ = requests.begin(request("nas"))
         #expect(requests.closed.isEmpty)

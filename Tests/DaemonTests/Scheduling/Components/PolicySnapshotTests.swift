@@ -93,8 +93,9 @@ struct PolicySnapshotTests {
                 until: clocks.wall().advanced(by: .seconds(60)), who: "root")
         ])
         let snapshot = try snapshot(overrides: overrides)
-        #expect(snapshot.folder("cam", of: "a").exempt == [.metered])
-        #expect(snapshot.folder("cam", of: "b").exempt.isEmpty)
+        let cam = FileClass(folder: "cam", mask: .unknown)
+        #expect(snapshot.folder(cam, exempting: snapshot.exemptions(of: "a")).exempt == [.metered])
+        #expect(snapshot.folder(cam, exempting: snapshot.exemptions(of: "b")).exempt.isEmpty)
         #expect(snapshot.exemptUploads.map(\.id) == ["a"])
     }
 

@@ -66,7 +66,7 @@ struct RunningTransfersTests {
         #expect(transfers.full(["cam": 2, "door": 1]) == ["cam"])
         #expect(transfers.full(["cam": 3]) == [])
         #expect(
-            transfers.classes == [
+            transfers.classes(FileQuestions()) == [
                 UploadClass(folder: "cam", destination: "nas"), UploadClass(folder: "cam", destination: "cloud"),
             ])
     }
