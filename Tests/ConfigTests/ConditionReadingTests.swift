@@ -71,6 +71,43 @@ struct ConditionReadingTests {
         #expect(loaded.settings.fileQuestions.count == 4)
     }
 
+    private func routes(_ text: String) throws -> LoadedSettings {
+        try read(
+            "version: 1\nfolders: [{name: door, path: /srv/door, upload_to: \(text)}]\ndestinations:\n"
+                + ["nas", "cloud"].map { "  \($0): {type: tus, url: \"https://\($0).example/files\"}\n" }.joined())
+    }
+
+    @Test("an item of `upload_to` may have a condition about the file, and is printed with it")
+    func uploadTo() throws {
+        let loaded = try routes("[nas, {to: cloud, if: [{kind: video, longer_than: 10s}, {larger_than: 1 MB}]}]")
+        let folder = try #require(loaded.settings.folders.first)
+        let when = Condition.any([
+            .all([.fact(.file(.kind([.video]))), .fact(.file(.longerThan(10_000)))]),
+            .fact(.file(.largerThan(1_000_000))),
+        ])
+        #expect(folder.routes == [UploadRoute(to: "nas"), UploadRoute(to: "cloud", when: when)])
+        #expect(try read(EffectiveConfiguration(loaded).yaml).settings.folders.first?.routes == folder.routes)
+        #expect(folder.destinations(of: FileFacts(size: 1, kind: .photo, duration: nil)) == ["nas"])
+        #expect(folder.destinations(of: FileFacts(size: 1, kind: .video, duration: 9_000)) == ["nas"])
+        #expect(folder.destinations(of: FileFacts(size: 1, kind: .video, duration: nil)) == ["nas", "cloud"])
+        #expect(try routes("{to: cloud, if: {kind: photo}}").settings.folders.first?.uploadTo == ["cloud"])
+    }
+
+    @Test(
+        "a mistake in an item of `upload_to` is reported at its place",
+        arguments: [
+            ("[{to: cloud}]", "upload_to[0].if: `if` is missing; say which files go there"),
+            ("[{if: {kind: video}}]", "upload_to[0].to: `to` is missing; name the destination"),
+            ("[nas, {to: cluod, if: {kind: video}}]", "no destination is called `cluod`; did you mean `cloud`?"),
+            ("[nas, {to: nas, if: {kind: video}}]", "`nas` is named twice"),
+            ("[{to: nas, if: {metered: true}}]", "upload_to[0].if: asks for more than the file"),
+            ("[{to: nas, when: {kind: video}}]", "no setting is called `when` here"),
+            ("[[nas]]", "takes a name"),
+        ])
+    func mistakenRoute(_ text: String, _ message: String) {
+        #expect { _ = try routes(text) } throws: { "\($0)".contains(message) }
+    }
+
     @Test(
         "a mistake in a condition is reported at its place, with the remedy",
         arguments: [

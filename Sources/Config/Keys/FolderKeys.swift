@@ -13,8 +13,8 @@ extension FolderSettings {
         Key("settle", .settle, settleKeys, conditional: brokenKeys, check: checkSettling),
         Key("existing", \.watch.existing), Key("empty", \.empty),
         Key("duplicates", \.duplicates),
-        Key("upload_to", \.uploadTo, { $0.uploadTo($1) }, { names, _ in .value(names.inFile) })
-            .takes(.oneOrList(.name)).printed(after: "path"),
+        Key("upload_to", \.routes, { $0.routes($1) }, { routes, _ in .value(routes.inFile) })
+            .takes(.oneOrList(.either([.name, .section("upload_to[]")]))).printed(after: "path"),
         Key("after_upload", .afterUpload, afterUploadKeys).printed(after: "priority"),
         Key("priority", \.priority, .whole(-1000...1000)),
         Key("remote_name", \.name, .relativeName(mayHaveFolders: true)),
@@ -123,4 +123,13 @@ extension SourceAction {
     fileprivate var word: SourceWord {
         if case .move = self { .move } else { self == .delete ? .delete : .keep }
     }
+}
+
+extension UploadRoute: SettingsValue {
+    static let keys: [Key<Self>] = [
+        Key("to", \.to, .name),
+        Key("if", of: \.when) { when, _ in .value(when.inFile) }.takes(.oneOrList(.section("when"))),
+    ]
+
+    var inFile: WrittenValue { when == nil ? .text(to) : Self.keys.inFile(of: self) }
 }

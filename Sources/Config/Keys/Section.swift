@@ -81,6 +81,8 @@ struct Section: Sendable {
             "days": "the days belong into `between`, like `between: \"sat,sun 08:00-12:00\"`",
             "windows": "in a condition, the time is `between: \"22:00-06:00\"`",
         ])
+    /// A mapping in `upload_to`.
+    static let route = Section(path: "upload_to[]", UploadRoute.keys)
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", Quota.keys,
@@ -113,7 +115,8 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, pause, condition, metered, network, quota, busy, retry,
+        destinationRetry, policy, concurrency, window, rate, pause, condition, route, metered, network, quota, busy,
+        retry,
         control, metrics,
         retention, hook, hookRetry, beforeUpload, secret,
     ]

@@ -75,6 +75,8 @@ package struct FolderSettings: Hashable, Sendable {
     package var watch: WatchRule
     /// Names of destinations, without repeats, at least one.
     package var uploadTo: [String]
+    /// Which files each destination takes; every file, where it has no condition.
+    package var uploadIf: [String: Condition] = [:]
     package var afterUpload = SourceAction.keep
     /// With ``SourceAction/keep``.
     package var retention = Retention()
@@ -106,6 +108,27 @@ package struct FolderSettings: Hashable, Sendable {
     /// The pattern of its path.
     package var pattern: MountPattern? {
         watch.requirement.mount.flatMap { MountPattern(path: watch.path, mount: $0) }
+    }
+
+    /// The items of `upload_to`.
+    package var routes: [UploadRoute] {
+        get { uploadTo.map { UploadRoute(to: $0, when: uploadIf[$0]) } }
+        set {
+            uploadTo = newValue.map(\.to)
+            uploadIf = Dictionary(
+                newValue.compactMap { route in route.when.map { (route.to, $0) } },
+                uniquingKeysWith: { first, _ in first })
+        }
+    }
+
+    /// The destinations that take a file.
+    package func destinations(of file: FileFacts) -> [String] { routes.filter { $0.takes(file) }.map(\.to) }
+
+    /// Whether it has to be known how long a recording is.
+    package var routesByLength: Bool {
+        uploadIf.values.contains {
+            $0.fileQuestions.contains { if case .longerThan = $0 { true } else { false } }
+        }
     }
 
     /// Whether it is the folder of a card that is not mounted. The path that it had may be another card's now.

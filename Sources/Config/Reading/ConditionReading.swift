@@ -52,6 +52,18 @@ struct ConditionReading {
         return readable.contains("name") ? rule : nil
     }
 
+    /// A condition about files alone.
+    func fileCondition(_ fields: MappingReader, _ key: String) -> Condition? {
+        guard let node = fields.node(key),
+            let condition = condition(node, path: fields.path(of: key), depth: 1)
+        else { return nil }
+        if condition.predicates.allSatisfy(\.isAboutFile) { return condition }
+        fields.error(
+            "asks for more than the file: here are `larger_than`, `smaller_than`, `kind`, `longer_than` and `not`; "
+                + "what depends on time or network belongs under `pause`", key)
+        return nil
+    }
+
     /// A mapping: all of its lines. A list: any of its items.
     ///
     /// - Returns: `nil` where a part could not be read, which has been reported.

@@ -109,22 +109,40 @@ extension SettingsReading {
         }
     }
 
-    func uploadTo(_ fields: MappingReader) -> [String]? {
-        guard let names = fields.list("upload_to", as: .name, orOne: true) else { return nil }
-        if case .list(let items)? = fields.node("upload_to")?.content, items.isEmpty {
-            fields.error("names no destination; a folder needs at least one", "upload_to")
+    /// Names, and mappings with a name and the condition of the files that go there.
+    func routes(_ fields: MappingReader) -> [UploadRoute]? {
+        guard let node = fields.node("upload_to") else { return nil }
+        var items = [node]
+        if case .list(let list) = node.content {
+            items = list
+            if list.isEmpty { fields.error("names no destination; a folder needs at least one", "upload_to") }
         }
-        var unique: [String] = []
-        for name in names {
+        var routes: [UploadRoute] = []
+        for (index, item) in items.enumerated() {
+            let key = fields.path(of: "upload_to") + (items.count == 1 && item.start == node.start ? "" : "[\(index)]")
+            guard let (found, when) = route(item, key) else { continue }
             let remedy = "there is none; add it under `destinations`"
-            guard isKnown(name, "destination", destinationNames, remedy: remedy) else { continue }
-            if unique.contains(name.value) {
-                findings.error("\(quoted(name.value)) is named twice", at: name.place, key: name.key)
+            guard isKnown(found, "destination", destinationNames, remedy: remedy) else { continue }
+            if routes.contains(where: { $0.to == found.value }) {
+                findings.error("\(quoted(found.value)) is named twice", at: found.place, key: found.key)
             } else {
-                unique.append(name.value)
+                routes.append(UploadRoute(to: found.value, when: when))
             }
         }
-        return unique
+        return routes
+    }
+
+    private func route(_ item: Node, _ key: String) -> (to: MappingReader.Found<String>, when: Condition?)? {
+        guard case .mapping = item.content else {
+            return findings.read(item, path: key, as: .name).map {
+                (MappingReader.Found(value: $0, node: item, key: key), nil)
+            }
+        }
+        let inner = MappingReader(item, .route, path: key, start: item.start, findings: findings)
+        inner.require("to", "name the destination, like `{to: nas, if: {kind: video}}`")
+        inner.require("if", "say which files go there, like `if: {kind: video}`; for every file, write the name alone")
+        let when = ConditionReading(self, in: .route).fileCondition(inner, "if")
+        return inner.read("to", as: .name).map { ($0, when) }
     }
 
     func sourceAction(_ fields: MappingReader) -> SourceAction {

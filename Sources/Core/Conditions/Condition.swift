@@ -60,6 +60,8 @@ package indirect enum Condition: Hashable, Sendable {
 }
 
 extension Condition.Predicate {
+    package var isAboutFile: Bool { if case .file = self { true } else { false } }
+
     /// Whether it is judged for each route by which bytes could leave.
     package var isAboutNetwork: Bool {
         switch self {

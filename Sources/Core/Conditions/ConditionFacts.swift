@@ -43,6 +43,14 @@ package struct ConditionFacts: Sendable {
 }
 
 extension Condition {
+    /// Whether it holds for a file; for a condition that asks for nothing else.
+    package func truth(of file: FileFacts) -> Truth {
+        truth(
+            ConditionFacts(
+                now: WallTime(milliseconds: 0), zone: .utc, knowsTime: false, power: nil, folders: [], destination: "",
+                file: .file(file), way: .unseen(""), networks: []))
+    }
+
     /// Whether it holds now.
     package func truth(_ facts: ConditionFacts) -> Truth {
         let (day, time) = facts.zone.localTime(at: facts.now)

@@ -161,12 +161,18 @@ struct FileAdder: Sendable {
             try checks.checkRequests(request.headers, url: request.url, for: to.isEmpty ? folder.uploadTo : to)
             var file = file
             file.settledBy = .added
+            let facts = await intake.assets.facts(of: file)
+            let destinations = to.isEmpty ? intake.assets.destinations(of: file, folder, facts) : to
+            if destinations.isEmpty {
+                throw Refusal(
+                    .conflict,
+                    "no item of `upload_to` of folder \(folder.watch.name) takes \(file.path.display): name a destination with `--to`"
+                )
+            }
             arrivals.append(
                 intake.assets.arrival(
-                    of: file, folder, to: to.isEmpty ? folder.uploadTo : to, key: request.key,
-                    context: request.context, headers: request.headers, url: request.url,
-                    again: request.again,
-                    facts: await intake.assets.facts(of: file)))
+                    of: file, folder, to: destinations, key: request.key, context: request.context,
+                    headers: request.headers, url: request.url, again: request.again, facts: facts))
         }
         if arrivals.isEmpty { return [] }
         let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }

@@ -24,13 +24,29 @@ struct Intake: Sendable {
             context.log.info("empty file skipped", ["folder": file.folder, "path": file.path.display])
         }
         let shared = isUnit ? await assets.facts(ofUnit: wanted, with: leader) : MediaFacts()
+        let earlier = try await destinations(of: leader, in: wanted.first?.folder)
         var arrivals: [NewAsset] = []
+        var left: [SettledFile] = []
         for file in wanted {
             guard let folder = context.configuration.folder(file.folder) else { continue }
             let own = await assets.facts(of: file)
-            var arrival = assets.arrival(of: file, folder, to: folder.uploadTo, facts: own.isEmpty ? shared : own)
+            let media = own.isEmpty ? shared : own
+            let destinations =
+                isUnit
+                ? assets.destinations(ofUnit: wanted, folder, shared, earlier: earlier)
+                : assets.destinations(of: file, folder, media)
+            if destinations.isEmpty {
+                left.append(file)
+                continue
+            }
+            var arrival = assets.arrival(of: file, folder, to: destinations, facts: media)
             if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
             arrivals.append(arrival)
+        }
+        if !left.isEmpty { try await skip(left) }
+        for file in left {
+            context.log.info(
+                "file left alone: no item of `upload_to` takes it", ["folder": file.folder, "path": file.path.display])
         }
         if arrivals.isEmpty { return }
         let outcomes = try await retryUntilStored {
@@ -38,6 +54,13 @@ struct Intake: Sendable {
         }
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { log(arrival, outcome) }
+    }
+
+    /// Where a file goes that was recorded before; empty where it is not recorded any more.
+    private func destinations(of leader: FilePath?, in folder: String?) async throws -> [String] {
+        guard let leader, let folder = folder.flatMap({ context.configuration.folder($0) }) else { return [] }
+        let path = folder.watch.path.appending(leader)
+        return try await context.store.read { try $0.uploads.rows(path: path) }.map(\.upload.destination)
     }
 
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:

@@ -75,7 +75,7 @@ extension CurrentConfiguration {
     /// Whether a setting of the folder uses facts of a recording.
     func asksMedia(of name: String) -> Bool {
         guard let folder = folder(name) else { return false }
-        return folder.namesMediaFacts
+        return folder.namesMediaFacts || folder.routesByLength
             || settings.destinations.contains {
                 folder.uploadTo.contains($0.name) && $0.templates.values.contains(where: \.namesMediaFacts)
             }

@@ -49,6 +49,29 @@ struct NewAssetBuilder: Sendable {
         return (folder.copy ?? configuration.settings.staging.copy) == .inPlace ? .inPlace : .copy
     }
 
+    // MARK: Destinations
+
+    /// The destinations of `upload_to` that take a file. This is decided once: the uploads are recorded for them.
+    func destinations(of file: SettledFile, _ folder: FolderSettings, _ media: MediaFacts) -> [String] {
+        folder.destinations(
+            of: FileFacts(
+                size: file.status.size, kind: FileKind(mediaType: MediaType.of(file.relative)), duration: media.duration
+            ))
+    }
+
+    /// Those of files that travel together: where the file goes that the others belong to.
+    ///
+    /// - Parameters:
+    ///   - media: The facts of the recording.
+    ///   - earlier: The destinations of the file that they belong to, where that was recorded before.
+    func destinations(
+        ofUnit files: [SettledFile], _ folder: FolderSettings, _ media: MediaFacts, earlier: [String]
+    ) -> [String] {
+        if !earlier.isEmpty { return folder.uploadTo.filter(earlier.contains) }
+        let first = files.first { folder.group?.isSidecar($0.relative.name) == false } ?? files.first
+        return first.map { destinations(of: $0, folder, media) } ?? []
+    }
+
     // MARK: Facts of recordings
 
     /// The facts of a recording for the names and other texts of its uploads. The file is read only where a template of

@@ -136,8 +136,19 @@ struct WhyExplainer: Sendable {
         }
         return known.wasRecorded
             ? "this version of it was uploaded before, and its uploads are no longer listed"
-            : "it existed before folder \(folder) was first watched, and such files are skipped (existing: skip); "
-                + "`sluice add` uploads it"
+            : isTakenNowhere(folder, relative, status)
+                ? "no item of `upload_to` of folder \(folder) takes it; `sluice add --to DESTINATION` uploads it"
+                : "it existed before folder \(folder) was first watched, and such files are skipped (existing: skip); "
+                    + "`sluice add` uploads it"
+    }
+}
+
+extension WhyExplainer {
+    /// Whether no destination takes a file, as far as its name and its size tell.
+    private func isTakenNowhere(_ name: String, _ relative: FilePath, _ status: FileStatus) -> Bool {
+        guard let folder = context.configuration.folder(name) else { return false }
+        let kind = FileKind(mediaType: MediaType.of(relative))
+        return folder.destinations(of: FileFacts(size: status.size, kind: kind, duration: nil)).isEmpty
     }
 }
 

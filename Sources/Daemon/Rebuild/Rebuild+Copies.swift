@@ -96,9 +96,10 @@ extension Rebuild {
         _ file: SettledFile, _ copy: Int64, _ sha256: [UInt8], _ origin: CopyOrigin, _ folder: FolderSettings
     ) async throws -> RestoredFile {
         let told = origin.uploads.filter { context.destinations[$0.destination] != nil }
+        let facts = await assets.facts(of: file, at: context.staging.path(FilePath("\(copy)")))
         var arrival = assets.arrival(
-            of: file, folder, to: told.isEmpty ? folder.uploadTo : told.map(\.destination),
-            facts: await assets.facts(of: file, at: context.staging.path(FilePath("\(copy)"))))
+            of: file, folder,
+            to: told.isEmpty ? assets.destinations(of: file, folder, facts) : told.map(\.destination), facts: facts)
         for index in arrival.orders.indices {
             guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
                 continue

@@ -254,7 +254,11 @@ package final class Rebuild: Sendable {
                     $0.stage == .skipped
                         && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
                 }
-            if isLeftAlone || file.status.size == 0 && folder.empty == .skip {
+            var isTaken = true
+            if !folder.uploadIf.isEmpty {
+                isTaken = !assets.destinations(of: file, folder, await assets.facts(of: file)).isEmpty
+            }
+            if isLeftAlone || !isTaken || file.status.size == 0 && folder.empty == .skip {
                 skipped.append(file.identity)
                 continue
             }
@@ -294,7 +298,7 @@ package final class Rebuild: Sendable {
         let facts = await assets.facts(of: file)
         // `take` has checked the folder before.
         var arrival =
-            folder.map { assets.arrival(of: file, $0, to: $0.uploadTo, facts: facts) }
+            folder.map { assets.arrival(of: file, $0, to: assets.destinations(of: file, $0, facts), facts: facts) }
             ?? NewAsset(file: file, action: .keep, priority: 0, orders: [])
         let source = sources.source(file.path)
         // Only for the question: nothing of it is read or sent.

@@ -52,6 +52,36 @@ struct RecordingTests {
         try await scene.stop()
     }
 
+    @Test(
+        "a file goes where the conditions of `upload_to` send it; sidecars follow, and a file that none takes is left alone"
+    )
+    func routed() async throws {
+        let scene = try await DaemonScene()
+        scene.written.edit {
+            $0.folders[0].uploadIf = ["nas": .fact(.file(.kind([.photo])))]
+            $0.folders[0].group = GroupRule()
+        }
+        _ = try await scene.daemon.reload()
+        let intake = scene.daemon.intake
+        let picture = try settled("a.jpg", picture(), scene)
+        try await intake.record([try settled("a.xml", [1], scene), picture], asUnit: true)
+        try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
+        try await intake.record([try settled("b.mp4", [3], scene)])
+        try await eventually("the picture and its sidecars are at the remote") { scene.remote.objects.count == 3 }
+        // The scan that follows finds the known file again.
+        scene.written.edit { $0.folders[0].watch.exclude = [] }
+        _ = try await scene.daemon.reload()
+        let path = scene.folder.path.appending("cam/b.mp4")
+        let why = try await scene.daemon.why(path.display).answers.first
+        #expect(why?.text.contains("no item of `upload_to` of folder cam takes it") == true, "\(why?.text ?? "")")
+        await #expect { _ = try await scene.add(path) } throws: {
+            ($0 as? Refusal)?.message.contains("name a destination with `--to`") == true
+        }
+        #expect(try FileStatus.ifPresent(at: path) != nil)
+        #expect(scene.remote.objects.count == 3)
+        try await scene.stop()
+    }
+
     private var named: Template { get throws { try Template("{recorded:%Y}/{name}") } }
 
     /// A file of the folder `cam`, as the watcher would deliver it.
