@@ -6,6 +6,10 @@ package protocol Operations: Sendable {
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     func usage(_ query: UsageQuery) async throws -> UsageView
+    /// Sets the usage of a quota with a condition in its present period.
+    ///
+    /// - Parameter who: The user who sets it.
+    func setUsage(_ request: UsageChangeRequest, by who: String) async throws -> UsageChangeView
     /// The space and quotas that are left for a destination, or for each.
     func allowances(of destination: String?) async throws -> [AllowanceView]
     /// The times of future uploads.

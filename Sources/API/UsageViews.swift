@@ -77,6 +77,51 @@ package struct UsagePartView: Codable, Sendable, Hashable {
     }
 }
 
+/// A request to set the usage of a quota with a condition in its present period.
+package struct UsageChangeRequest: Codable, Sendable, Hashable {
+    /// The name of the quota.
+    package var name: String
+    /// Its place, as in ``QuotaView/place``; needed where several quotas have the name.
+    package var place: String?
+    /// Counted bytes, in the direction of the quota.
+    package var bytes: Int64?
+    /// Counted files.
+    package var files: Int64?
+
+    package init(name: String, place: String? = nil, bytes: Int64? = nil, files: Int64? = nil) {
+        self.name = name
+        self.place = place
+        self.bytes = bytes
+        self.files = files
+    }
+}
+
+/// The usage of a quota that a person has set.
+package struct UsageChangeView: Codable, Sendable, Hashable {
+    package var place: String
+    package var name: String
+    /// `bytes` or `files`.
+    package var counts: String
+    /// The usage before, without reserved bytes.
+    package var before: Int64
+    package var used: Int64
+    /// The start of the quota's period.
+    package var from: String
+    package var by: String
+
+    package init(
+        place: String, name: String, counts: String, before: Int64, used: Int64, from: String, by: String
+    ) {
+        self.place = place
+        self.name = name
+        self.counts = counts
+        self.before = before
+        self.used = used
+        self.from = from
+        self.by = by
+    }
+}
+
 /// One limit of a quota, with the remaining amount.
 package struct QuotaView: Codable, Sendable, Hashable {
     /// `policy`, `destinations.nas`, `folder door`.
@@ -85,8 +130,10 @@ package struct QuotaView: Codable, Sendable, Hashable {
     package var text: String
     /// `bytes` or `files`.
     package var counts: String
-    /// `any` or `metered`.
-    package var network: String
+    /// The name of its count; absent without a condition.
+    package var name: String?
+    /// What it counts, in words; absent where it counts everything.
+    package var when: String?
     /// `sent`, `received` or `both`: which bytes count. Of files: `sent`.
     package var direction: String
     package var limit: Int64
@@ -101,13 +148,15 @@ package struct QuotaView: Codable, Sendable, Hashable {
     package var until: String
 
     package init(
-        place: String, text: String, counts: String, network: String, direction: String, limit: Int64, used: Int64,
+        place: String, text: String, counts: String, name: String? = nil, when: String? = nil, direction: String,
+        limit: Int64, used: Int64,
         reserved: Int64, left: Int64, from: String, until: String
     ) {
         self.place = place
         self.text = text
         self.counts = counts
-        self.network = network
+        self.name = name
+        self.when = when
         self.direction = direction
         self.limit = limit
         self.used = used

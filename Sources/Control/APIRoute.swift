@@ -21,6 +21,7 @@ enum APIRoute: Hashable, Sendable {
     case flush
     case allow
     case limit
+    case setUsage
     case status
     case metrics
     case usage
@@ -47,7 +48,8 @@ enum APIRoute: Hashable, Sendable {
     var changes: Bool {
         switch self {
         case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
-        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .acceptFolder, .allow, .limit, .check,
+        case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .acceptFolder, .allow, .limit, .setUsage,
+            .check,
             .tryHook,
             .remote,
             .orphans:
@@ -76,7 +78,7 @@ enum APIRoute: Hashable, Sendable {
         case "flush": self = try only("POST", .flush)
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
-        case "usage": self = try only("GET", .usage)
+        case "usage": self = method == "POST" ? .setUsage : try only("GET", .usage, also: ", POST")
         case "quota": self = try only("GET", .quota(nil))
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)

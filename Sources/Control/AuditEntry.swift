@@ -26,7 +26,8 @@ struct AuditEntry: Hashable, Sendable {
             let request = read(FlushRequest.self) ?? FlushRequest()
             let place = Selection(folder: request.folder, destination: request.destination)
             (verb, what) = ("flush", (request.list.map { $0 + ": " } ?? "") + Self.words(place))
-        case .list, .show, .why, .plan, .allow, .limit, .status, .metrics, .usage, .quota, .events, .reload, .rescan,
+        case .list, .show, .why, .plan, .allow, .limit, .setUsage, .status, .metrics, .usage, .quota, .events, .reload,
+            .rescan,
             .check, .remote, .orphans, .tryHook:
             return nil
         }

@@ -95,6 +95,10 @@ package struct ControlClient: Sendable {
     package func allow(_ request: AllowRequest) async throws -> OverridesReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> OverridesReply { try await post("limit", request) }
 
+    package func setUsage(_ request: UsageChangeRequest) async throws -> UsageChangeView {
+        try await post("usage", request)
+    }
+
     /// Events after `since`, or from now on, until the caller stops reading or the daemon stops
     /// (``ControlError/ended``). When the daemon found this reader too slow, the request is repeated from the last
     /// event.

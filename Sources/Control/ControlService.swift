@@ -83,6 +83,9 @@ final class ControlService: WebService {
         case .allow:
             let allowed = try Self.read(AllowRequest.self, body)
             return WebReply(json: try await operations.allow(allowed, by: Self.name(of: request.peer)))
+        case .setUsage:
+            let change = try Self.read(UsageChangeRequest.self, body)
+            return WebReply(json: try await operations.setUsage(change, by: Self.name(of: request.peer)))
         case .limit:
             let limit = try Self.read(LimitRequest.self, body)
             return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))

@@ -18,7 +18,8 @@ struct ThrottleQueue<Key: Hashable> {
     /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``dequeue(at:)`` will name it.
     mutating func acquire(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
         let refused: Throttle
-        if let ahead = line.first(where: { waiting in throttles.contains { $0 === waiting.refused } }) {
+        let members = line.isEmpty ? [] : throttles.flattened
+        if let ahead = line.first(where: { waiting in members.contains { $0 === waiting.refused } }) {
             refused = ahead.refused
         } else {
             switch throttles.draw(upTo: wanted, at: now) {
@@ -37,7 +38,8 @@ struct ThrottleQueue<Key: Hashable> {
         var still: [Waiting] = []
         var next: MonotonicTime?
         for var waiting in line {
-            if let ahead = still.first(where: { ahead in waiting.throttles.contains { $0 === ahead.refused } }) {
+            let members = still.isEmpty ? [] : waiting.throttles.flattened
+            if let ahead = still.first(where: { ahead in members.contains { $0 === ahead.refused } }) {
                 waiting.refused = ahead.refused
                 still.append(waiting)
                 continue

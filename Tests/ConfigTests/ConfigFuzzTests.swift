@@ -50,11 +50,11 @@ struct ConfigFuzzTests {
           order: newest-first
           before_upload: {command: [/bin/may, go], timeout: 3s}
           windows: ["22:00-06:00", {between: "sat,sun 00:00-24:00", except: [2026-12-24]}]
-          bandwidth: [{between: "mon-fri 08:00-18:00", limit: 2 MB/s}, 40 Mbit/s]
+          bandwidth: [{limit: 2 MB/s, when: {between: "mon-fri 08:00-18:00"}}, 40 Mbit/s]
           quotas:
             - {per: day, bytes: 20 GB}
             - {per: week, starts_on: sun, files: 500}
-            - {per: month, starts_on: 31, bytes: 300 GB, files: 9, network: metered, direction: both}
+            - {name: lte, per: month, starts_on: 31, bytes: 300 GB, files: 9, direction: both, when: {metered: true}}
         control:
           socket: /run/sluice/control.sock
         metrics: {textfile: /var/lib/prometheus/node-exporter/sluice.prom, status_file: /run/sluice/status.json, every: 1m}

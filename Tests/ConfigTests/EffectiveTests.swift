@@ -128,7 +128,7 @@ struct EffectiveTests {
         #expect(try row("policy.retry.max") == "5m # a.yaml:11")
         #expect(try row("policy.concurrency.per_destination") == "1 # default")
         #expect(try row("destinations.nas.token") == "{env: NAS} # config.d/1.yaml:2")
-        #expect(try row("destinations.nas.bandwidth") == "[{limit: 1500 kB/s}] # config.d/1.yaml:2")
+        #expect(try row("destinations.nas.bandwidth") == "[1500 kB/s] # config.d/1.yaml:2")
         #expect(try row("folders.garden.path") == "\"/srv/Größe #1\" # config.d/1.yaml:4")
         #expect(try row("folders.garden.include") == "[\"*.mp4\", a.mkv] # config.d/1.yaml:4")
         let lines = effective.yaml.split(separator: "\n")

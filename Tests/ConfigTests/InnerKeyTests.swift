@@ -17,11 +17,12 @@ struct InnerKeyTests {
         arguments: [
             #"windows: [{between: "sat,sun 08:00-12:00", except: [2026-12-24, 2026-12-31]}]"#,
             #"windows: ["22:00-06:00"]"#,
-            #"bandwidth: [{limit: 2 MB/s, between: "08:00-18:00", except: [2026-12-24]}, {limit: unlimited}]"#,
-            "metered: {limit: 200 kB/s}", "metered: pause",
-            "quotas: [{per: week, starts_on: tue, bytes: 1 GB, files: 20, network: metered, direction: both}]",
-            "quotas: [{per: month, starts_on: 31, files: 20, network: any}]",
-            "quotas: [{per: hour, bytes: 1 GB, network: any, direction: sent}]",
+            #"bandwidth: [{limit: 2 MB/s, when: {between: "08:00-18:00", except: [2026-12-24]}}, unlimited]"#,
+            "bandwidth: [1 MB/s, {name: lte, limit: 200 kB/s, when: [{metered: true}, {roaming: true, not: {on_battery: true}}]}]",
+            "metered: pause",
+            "quotas: [{name: lte, per: week, starts_on: tue, bytes: 1 GB, files: 20, direction: both, when: {metered: true}}]",
+            "quotas: [{per: month, starts_on: 31, files: 20}]",
+            "quotas: [{per: hour, bytes: 1 GB, direction: sent}]",
             "busy: {file: /run/recording}", "busy: {command: [/bin/true, a], every: 7s, timeout: 3s}",
         ])
     func order(_ rule: String) throws {
@@ -35,8 +36,8 @@ struct InnerKeyTests {
         #expect(try Self.printed("busy: {command: [/bin/true]}") == "{command: [/bin/true], every: 30s, timeout: 10s}")
         #expect(
             try Self.printed("quotas: [{per: week, bytes: 1 GB}]")
-                == "[{per: week, starts_on: mon, bytes: 1 GB, network: any, direction: sent}]")
-        #expect(try Self.printed("quotas: [{per: day, files: 3}]") == "[{per: day, files: 3, network: any}]")
+                == "[{per: week, starts_on: mon, bytes: 1 GB, direction: sent}]")
+        #expect(try Self.printed("quotas: [{per: day, files: 3}]") == "[{per: day, files: 3}]")
     }
 
     @Test("a secret is read and printed in each of its forms", arguments: SecretForm.allCases)

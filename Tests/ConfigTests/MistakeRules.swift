@@ -144,11 +144,24 @@ extension MistakeTests {
             "42: policy.quotas[0].starts_on: takes one of mon, tue, wed, thu, fri, sat, sun, not `monday`; did you mean `mon`?"
         ),
         Mistake(
-            "policy: {quotas: [{per: day, files: 1, network: meterd}]}",
-            "49: policy.quotas[0].network: takes `any` or `metered`, not `meterd`; did you mean `metered`?"),
+            "policy: {quotas: [{per: month, bytes: 5 GB, network: metered, direction: both}]}",
+            "45: policy.quotas[0].network: is a condition now; write "
+                + "`- {name: metered, per: month, bytes: 5 GB, direction: both, when: {metered: true}}`"),
+        Mistake(
+            "policy: {quotas: [{per: day, files: 1, network: any}]}",
+            "40: policy.quotas[0].network: is a condition now; write `- {per: day, files: 1}`"),
+        Mistake(
+            "policy: {quotas: [{per: day, files: 1, when: {metered: true}}]}",
+            "19: policy.quotas[0].name: `name` is missing; the count of a quota with a condition has a name"),
+        Mistake(
+            "policy: {quotas: [{name: lte, per: day, files: 1}]}",
+            "26: policy.quotas[0].name: names the count of a quota with a condition; add `when`, or take this out"),
+        Mistake(
+            "policy: {quotas: [{name: a, per: day, files: 1, when: {metered: true}}, {name: a, per: hour, files: 1, when: {roaming: true}}]}",
+            "80: policy.quotas[1].name: another quota of this list is called `a`"),
         Mistake(
             "policy: {quotas: [{per: day, bytes: 1 GB}, {per: day, files: 9, bytes: 2 GB}]}",
-            "72: policy.quotas[1].bytes: is counted by quotas[0] already, over the same time and networks; keep the smaller one"
+            "72: policy.quotas[1].bytes: is counted by quotas[0] already, over the same time; keep the smaller one"
         ),
         Mistake(
             "policy: {quotas: [{per: month, files: 9}, {per: month, starts_on: 1, files: 10}]}",
@@ -167,19 +180,27 @@ extension MistakeTests {
             "policy: {bandwidth: [{limit: 2 Mb/s}]}",
             "32: policy.bandwidth[0].limit: `Mb` is not a unit of bytes; did you mean `MB`?"),
         Mistake(
-            "policy: {bandwidth: [{limit: 1 MB/s, except: [2026-12-24]}]}",
-            "46: policy.bandwidth[0].except: belongs to `between`; add that, or take this out"),
+            "policy: {bandwidth: [{between: \"mon-fri 08:00-18:00\", except: [2026-12-24], limit: 2 MB/s}]}",
+            "23: policy.bandwidth[0].between: is a condition now; write "
+                + "`- {limit: 2 MB/s, when: {between: \"mon-fri 08:00-18:00\", except: [2026-12-24]}}`"),
         Mistake(
-            "policy: {bandwidth: [{between: 08:00-09:00}]}",
+            "policy: {bandwidth: [{limit: 1 MB/s, when: {except: [2026-12-24]}}]}",
+            "53: policy.bandwidth[0].when.except: belongs to `between`; add that, or take this out"),
+        Mistake(
+            "policy: {bandwidth: [{when: {between: 08:00-09:00}}]}",
             "22: policy.bandwidth[0].limit: `limit` is missing; name the rate, like `limit: 2 MB/s`"),
         Mistake(
             "policy: {metered: maybe}",
-            "19: policy.metered: takes `pause`, `allow`, or a limit like `{limit: 200 kB/s}`, not `maybe`"),
+            "19: policy.metered: takes `allow` or `pause`, not `maybe`"),
         Mistake(
             "policy: {metered: 200 kB/s}",
-            "19: policy.metered: takes `pause`, `allow`, or a limit like `{limit: 200 kB/s}`, "
-                + "not `200 kB/s`; did you mean `{limit: 200 kB/s}`?"),
-        Mistake("policy: {metered: {}}", "19: policy.metered.limit: `limit` is missing; name the rate"),
+            "19: policy.metered: a limit over metered networks has a condition: under `bandwidth`, write "
+                + "`- {limit: 200 kB/s, when: {metered: true}}`"),
+        Mistake(
+            "policy: {metered: {limit: 1 MB/s}}",
+            "19: policy.metered: a limit over metered networks has a condition: under `bandwidth`, write "
+                + "`- {limit: 1 MB/s, when: {metered: true}}`"),
+        Mistake("policy: {metered: {}}", "19: policy.metered: takes `allow` or `pause`, not a mapping"),
         Mistake(
             "policy: {metered_unknown: pause}", "27: policy.metered_unknown: takes `allow` or `metered`, not `pause`"),
         Mistake(

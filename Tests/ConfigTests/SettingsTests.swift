@@ -164,13 +164,13 @@ struct SettingsTests {
               nas:
                 type: tus
                 url: https://nas.example/files
-                quotas: [{per: week, bytes: 1 GB}, {per: week, starts_on: sun, bytes: 0, network: metered}]
+                quotas: [{per: week, bytes: 1 GB}, {name: lte, per: week, starts_on: sun, bytes: 0, when: {metered: true}}]
             policy:
               quotas:
-                - {per: day, bytes: 20 GB, files: 3, network: any}
-                - {per: day, bytes: 2 GB, network: metered}
-                - {per: day, bytes: 2 GB, network: metered, direction: received}
-                - {per: day, bytes: 3 GB, network: metered, direction: both}
+                - {per: day, bytes: 20 GB, files: 3}
+                - {name: lte, per: day, bytes: 2 GB, when: {metered: true}}
+                - {name: in, per: day, bytes: 2 GB, direction: received, when: {metered: true}}
+                - {name: sum, per: day, bytes: 3 GB, direction: both, when: {metered: true}}
                 - {per: month, bytes: 300 GB}
                 - {per: month, starts_on: 31, bytes: 8 MiB}
             """
@@ -179,14 +179,15 @@ struct SettingsTests {
         #expect(
             settings.destinations[0].policy.rules.quotas == [
                 Quota(period: .week(startsOn: .mon), bytes: 1_000_000_000),
-                Quota(period: .week(startsOn: .sun), bytes: 0, network: .metered),
+                Quota(period: .week(startsOn: .sun), bytes: 0, name: "lte", when: .fact(.metered(true))),
             ])
         #expect(
             settings.policy.rules.quotas == [
                 Quota(period: .day, bytes: 20_000_000_000, files: 3),
-                Quota(period: .day, bytes: 2_000_000_000, network: .metered),
-                Quota(period: .day, bytes: 2_000_000_000, network: .metered, direction: .received),
-                Quota(period: .day, bytes: 3_000_000_000, network: .metered, direction: .both),
+                Quota(period: .day, bytes: 2_000_000_000, name: "lte", when: .fact(.metered(true))),
+                Quota(
+                    period: .day, bytes: 2_000_000_000, direction: .received, name: "in", when: .fact(.metered(true))),
+                Quota(period: .day, bytes: 3_000_000_000, direction: .both, name: "sum", when: .fact(.metered(true))),
                 Quota(period: .month(startsOn: 1), bytes: 300_000_000_000),
                 Quota(period: .month(startsOn: 31), bytes: 8 << 20),
             ])

@@ -67,25 +67,29 @@ struct WindowOverlapCheckTests {
         ]
         let windows = "windows: ['08:00-12:00']"
         #expect(
-            try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-12:00', limit: 0}]").map {
+            try Self.warnings(policy: windows + ", bandwidth: [{limit: 0, when: {between: '07:00-12:00'}}]").map {
                 $0.replacing(/^2:\d+/, with: "2:84")
             } == told)
         #expect(
             try Self.warnings(
                 policy: windows
-                    + ", bandwidth: [{between: '07:00-10:00', limit: 0}, {between: '10:00-13:00', limit: 0}]"
+                    + ", bandwidth: [{limit: 0, when: {between: '07:00-10:00'}}, {limit: 0, when: {between: '10:00-13:00'}}]"
             )
             .count == 1)
-        #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-11:59', limit: 0}]").isEmpty)
-        #expect(try Self.warnings(policy: windows + ", bandwidth: [{between: '07:00-12:00', limit: 1 MB/s}]").isEmpty)
-        let but = "bandwidth: [{between: '07:00-12:00', except: [2026-12-24], limit: 0}]"
+        #expect(
+            try Self.warnings(policy: windows + ", bandwidth: [{limit: 0, when: {between: '07:00-11:59'}}]").isEmpty)
+        #expect(
+            try Self.warnings(policy: windows + ", bandwidth: [{limit: 1 MB/s, when: {between: '07:00-12:00'}}]")
+                .isEmpty)
+        let but = "bandwidth: [{limit: 0, when: {between: '07:00-12:00', except: [2026-12-24]}}]"
         #expect(try Self.warnings(policy: windows + ", " + but).isEmpty, "uploads run on the excepted day")
     }
 
     @Test("windows closed by a `bandwidth` of 0 of another place cause a warning too")
     func stillAtAnotherPlace() throws {
         let found = try Self.warnings(
-            nas: "bandwidth: [{between: 'sat,sun 00:00-24:00', limit: 0}]", folder: "windows: ['sat 10:00-12:00']")
+            nas: "bandwidth: [{limit: 0, when: {between: 'sat,sun 00:00-24:00'}}]",
+            folder: "windows: ['sat 10:00-12:00']")
         #expect(
             found.map { $0.replacing(/^4:\d+/, with: "4:1") } == [
                 "4:1: folders[0]: nothing of this folder is ever sent to `nas`: `bandwidth` of `destinations.nas` is 0 at all "
@@ -96,11 +100,11 @@ struct WindowOverlapCheckTests {
                 == true)
         #expect(
             try Self.warnings(
-                folder: "windows: ['fri 22:00-06:00'], bandwidth: [{between: 'fri 00:00-24:00', limit: 0}]"
+                folder: "windows: ['fri 22:00-06:00'], bandwidth: [{limit: 0, when: {between: 'fri 00:00-24:00'}}]"
             ).isEmpty)
     }
 
-    @Test("a quota of zero over every network causes a warning, one over metered networks does not")
+    @Test("a quota of zero for everything causes a warning, one with a condition does not")
     func nothing() throws {
         func warnings(_ quota: String) throws -> [String] {
             let text = """
@@ -111,10 +115,10 @@ struct WindowOverlapCheckTests {
                 """
             return try read(text).warnings.map(\.text)
         }
-        let text = "stops all transfers over every network; remove the quota, or raise it"
+        let text = "stops all transfers; remove the quota, or raise it"
         #expect(try warnings("per: day, files: 0") == [text])
         #expect(try warnings("per: day, bytes: 0") == [text])
-        #expect(try warnings("per: day, bytes: 0, network: metered").isEmpty)
+        #expect(try warnings("name: lte, per: day, bytes: 0, when: {metered: true}").isEmpty)
         #expect(try warnings("per: day, files: 1").isEmpty)
     }
 }

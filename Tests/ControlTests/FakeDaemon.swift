@@ -43,6 +43,14 @@ final class FakeDaemon: Operations {
         return OverridesReply(exceptions: [], ended: request.rate == nil ? state.withLock { $0.ended } : nil)
     }
 
+    func setUsage(_ request: UsageChangeRequest, by who: String) throws -> UsageChangeView {
+        let amount = request.bytes.map { "\($0) bytes" } ?? request.files.map { "\($0) files" } ?? "nothing"
+        _ = try note("set usage \(request.name) \(request.place ?? "") \(amount)")
+        return UsageChangeView(
+            place: request.place ?? "policy", name: request.name, counts: request.files == nil ? "bytes" : "files",
+            before: 5, used: request.bytes ?? request.files ?? 0, from: "2026-11-01T00:00:00.000Z", by: who)
+    }
+
     private func note(_ what: String) throws -> [UploadView] {
         try state.withLock { state in
             state.asked.append(what)

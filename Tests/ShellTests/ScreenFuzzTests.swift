@@ -28,7 +28,7 @@ struct ScreenFuzzTests {
                     ], months: [], by: "destination",
                     quotas: [
                         QuotaView(
-                            place: "policy", text: "20 GB a day", counts: "bytes", network: "any",
+                            place: "policy", text: "20 GB a day", counts: "bytes",
                             direction: "sent", limit: 20, used: 9, reserved: 1, left: 10,
                             from: "2026-11-20T00:00:00.000Z", until: "2026-11-21T00:00:00.000Z")
                     ])),

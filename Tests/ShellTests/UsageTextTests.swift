@@ -22,7 +22,7 @@ struct UsageTextTests {
     ) -> QuotaView {
         QuotaView(
             place: "destinations.archive", text: "a rule, as it was written, over metered networks", counts: counts,
-            network: "any", direction: direction, limit: limit, used: used, reserved: reserved,
+            direction: direction, limit: limit, used: used, reserved: reserved,
             left: max(0, limit - used - reserved),
             from: "2026-11-20T00:00:00.000Z", until: "2026-11-20T09:00:00.000Z")
     }

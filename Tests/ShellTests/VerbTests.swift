@@ -45,6 +45,8 @@ struct VerbTests {
             (["usage"], ["usage 7|3|||"]), (["quota"], ["quota "]), (["quota", "nas"], ["quota nas"]),
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),
             (["usage", "--months", "1", "--days", "3", "--folder", "f", "--destination", "d"], ["usage 3|1||d|f"]),
+            (["usage", "set", "lte-plan", "2GB"], ["set usage lte-plan  2000000000 bytes"]),
+            (["usage", "set", "few", "17", "--folder", "f"], ["set usage few folder f 17 files"]),
             (["plan", "--rate", "2 MB/s"], ["plan |2000000"]),
             (["check", "--running"], ["check |"]),
             (["check", "--running", "--folder", "front", "--destination", "nas"], ["check front|nas"]),

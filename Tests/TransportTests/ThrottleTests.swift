@@ -109,6 +109,30 @@ struct ThrottleTests {
         #expect(try await response.status == 204)
     }
 
+    @Test("a limit that joins a set or leaves it applies at once to the transfers that draw from the set")
+    func joins() async throws {
+        let meter = TrafficCounter()
+        let server = try metered(meter)
+        let (still, set) = (Throttle(rate: 0), Throttle(members: []))
+        let path = try folder.write("video", noise(8 << 20))
+        let maxSent = Mutex<Int64>(0)
+        async let response = transport.send(
+            Request(
+                "PATCH", server.url, headers: [("Expect", "")], body: .file(.path(path), offset: 0, count: 8 << 20),
+                throttles: [set],
+                onSent: { sent in
+                    maxSent.withLock { $0 = sent }
+                    if sent > 1 << 20, set.rate == nil { set.replaceMembers([still]) }
+                }))
+        try await eventually("the transfer is stopped") { set.rate == 0 }
+        try await eventually("the server has received all sent bytes") {
+            meter.bytes > 1 << 20 && meter.bytes == maxSent.withLock { $0 }
+        }
+        #expect(meter.bytes <= 1 << 20 + 4 * (64 << 10))
+        set.replaceMembers([Throttle(rate: 1 << 40)])
+        #expect(try await response.status == 204)
+    }
+
     @Test("a throttled transfer still receives an early response, and can be cancelled")
     func early() async throws {
         let throttle = Throttle(rate: 0)

@@ -142,6 +142,7 @@ _sluice_operands() {
         config) _sluice_words schema ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
+        usage) _sluice_words set ;;
         quota) _sluice_ask destinations ;;
         remote) _sluice_ask destinations ;;
         orphans) _sluice_ask destinations ;;

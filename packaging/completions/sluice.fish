@@ -54,7 +54,7 @@ complete -c sluice -n '__sluice_at' -a list -d 'show uploads, newest first'
 complete -c sluice -n '__sluice_at' -a show -d 'show everything about one upload'
 complete -c sluice -n '__sluice_at' -a why -d 'explain why an upload waits, or why a file is not uploaded'
 complete -c sluice -n '__sluice_at' -a plan -d 'forecast when uploads run, and which will not finish in time'
-complete -c sluice -n '__sluice_at' -a usage -d 'show how much was sent and received, and what is left of each quota'
+complete -c sluice -n '__sluice_at' -a usage -d 'show how much was sent and received, and what is left of each quota; correct the count of a quota'
 complete -c sluice -n '__sluice_at' -a quota -d 'show how much may still be sent to a destination: its free space, and its quotas'
 complete -c sluice -n '__sluice_at' -a remote -d 'list the objects at a destination, and which of them this installation uploaded'
 complete -c sluice -n '__sluice_at' -a orphans -d 'list or remove unfinished uploads at a destination that no upload here continues'
@@ -200,6 +200,7 @@ complete -c sluice -n '__sluice_at usage' -l json -d 'print one JSON object (or 
 complete -c sluice -n '__sluice_at usage' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at usage' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at usage' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at usage' -a 'set'
 
 complete -c sluice -n '__sluice_at quota' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at quota' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F

@@ -22,11 +22,12 @@ struct WindowOverlapCheck {
         init(_ name: String, _ rules: PolicyRules) {
             self.name = name
             windows = rules.windows
-            still = rules.bandwidth.compactMap { rule in
-                guard rule.limit == 0 else { return nil }
-                guard let window = rule.window else { return Window(from: 0, to: 1440) }
+            still = rules.bandwidth.flatMap { rule -> [Window] in
+                guard rule.limit == 0 else { return [] }
+                guard let when = rule.when else { return [Window(from: 0, to: 1440)] }
+                guard case .fact(.between(let windows)) = when else { return [] }
                 // On an excluded day uploads are sent.
-                return window.except.isEmpty ? window : nil
+                return windows.filter(\.except.isEmpty)
             }
         }
     }

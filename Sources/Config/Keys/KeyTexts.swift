@@ -134,6 +134,9 @@ enum KeyTexts {
         policy.min_battery | none | nothing is sent while the battery has less, even while it charges
         policy.busy | none | nothing is sent while this says that the machine is busy
         policy.before_upload | none | a program that Sluice asks before each upload
+        concurrency[].at_most | required | how many uploads may run at once
+        concurrency[].when | always | of which uploads, and when: a condition, or a list of conditions of which one is \
+        enough
         policy.concurrency.total | `3` | over all destinations
         policy.concurrency.per_destination | `2`, or `total` if that is smaller | to each destination
         policy.retry.first | `5s` | the first wait
@@ -153,16 +156,18 @@ enum KeyTexts {
         destination accepts no byte of it, ends as `failed`
         windows[].between | required | the window, in an item that excludes days
         windows[].except | none | days on which this window does not begin
+        bandwidth[].name | none | the name of the limit in messages
         bandwidth[].limit | required | bytes (`MB/s`, `KiB/s`) or bits (`Mbit/s`) a second; `0` sends nothing
-        bandwidth[].between | always | when the limit applies
-        bandwidth[].except | none | days on which this window does not begin
+        bandwidth[].when | always | what the limit applies to, and when: a condition, or a list of conditions of which \
+        one is enough
+        quotas[].name | required with `when` | the name of the count; unique in its list
+        quotas[].when | everything | what counts: a condition, or a list of conditions of which one is enough
         quotas[].per | required | the period after which the count starts again
         quotas[].starts_on | `mon`, `1` | the first day of the period; in a month without that day, its last day
         quotas[].bytes | no limit | all traffic in `direction`: sent bytes with headers, queries and \
         retransmissions; received bytes with headers, acknowledgements and handshakes. At least 288 KiB; `0` sends \
         nothing
         quotas[].files | no limit | number of files that may begin
-        quotas[].network | `any` | `metered`: counts and holds only traffic over metered networks
         quotas[].direction | `sent` | which bytes count: sent, received, or the sum. Most mobile contracts charge \
         the sum
         pause[].name | required | the name of the rule in messages; unique in its list
@@ -188,7 +193,6 @@ enum KeyTexts {
         when.kind | any | what the file contains, by its name
         when.longer_than | any | the video or sound recording is longer than this
         when.not | nothing | a condition that must not hold; of a list, none may hold
-        metered.limit | required | the rate limit there; `0` is a pause
         networks[].name | none | a name for conditions; items with the same name are one network
         networks[].interface | any | the interface, as `ip link` names it: `eth0`, `wwan*`
         networks[].ssid | any | the exact name of the Wi-Fi

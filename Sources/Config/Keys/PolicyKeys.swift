@@ -5,9 +5,7 @@ internal import Core
 extension PolicySettings {
     static let keys: [Key<Self>] =
         [
-            Key("concurrency", .concurrency, concurrencyKeys) { _, policy, readable, _ in
-                if !readable.contains("per_destination") { policy.perDestination = min(2, policy.total) }
-            },
+            concurrencyKey,
             Key("order", \.order),
             Key("retry", \.retry, { $0.retry($1, .retry, Backoff.uploadKeys) }, section(.retry, Backoff.uploadKeys))
                 .takes(.section("policy.retry")),
@@ -16,15 +14,11 @@ extension PolicySettings {
                 section(.beforeUpload, BeforeUpload.keys)
             ).takes(.section("before_upload")),
         ] + PolicyRules.keys.map { $0.of(\.rules) }
-
-    static let concurrencyKeys: [Key<Self>] = [
-        Key("total", \.total, .whole(1...64)), Key("per_destination", \.perDestination, .whole(1...64)),
-    ]
 }
 
 extension PolicyOverrides {
     static let throughputKeys: [Key<Self>] = [
-        Key("concurrency", \.concurrency, .whole(1...64)),
+        concurrencyKey,
         Key(
             "retry", optional: \.retry, { $0.retry($1, .retry, Backoff.uploadKeys, otherwise: $0.policy.retry) },
             section(.retry, Backoff.uploadKeys, otherwise: "as policy.retry")
@@ -55,15 +49,15 @@ extension PolicyRules {
     static let keys: [Key<Self>] = [
         Key("windows", unlessEmpty: \.windows) { $0.windows($1) }
             .takes(.list(.either([.window, .section("windows[]")]))),
-        Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1) }
+        Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1, in: $1.section) }
             .takes(.either([.rate, .list(.either([.rate, .section("bandwidth[]")]))])),
         Key("pause", unlessEmpty: \.pauses) { ConditionReading($0, in: $1.section).pauses($1) }.takes(
             .list(.section("pause[]"))),
-        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(rule.inFile) })
-            .takes(.either([.word(["pause", "allow"]), .section("metered")])),
+        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(.plain(rule.rawValue)) })
+            .takes(.word(MeteredRule.allCases.map(\.rawValue))),
         Key("metered_unknown", \.meteredUnknown),
         Key("networks", unlessEmpty: \.networks) { $0.networks($1) }.takes(.list(.section("networks[]"))),
-        Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1) }.takes(.list(.section("quotas[]"))),
+        Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1, in: $1.section) }.takes(.list(.section("quotas[]"))),
         Key("expires_after", \.expiresAfter, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
         Key("on_battery", \.onBattery),
         Key("min_battery", \.minBattery, .percent) { .plain("\($0)%") },

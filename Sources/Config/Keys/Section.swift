@@ -67,9 +67,7 @@ struct Section: Sendable {
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", Window.keys)
     /// An item of any `bandwidth`.
-    static let rate = Section(path: "bandwidth[]", PolicyRules.RateRule.keys)
-    /// For any `metered`.
-    static let metered = Section(path: "metered", MeteredRule.keys)
+    static let rate = Section(path: "bandwidth[]", RateRule.keys)
     /// An item of any `networks`.
     static let network = Section(path: "networks[]", NetworkRule.keys, someOf: ["metered", "allowed", "name"])
     /// An item of any `pause`.
@@ -94,7 +92,9 @@ struct Section: Sendable {
     static let busy = Section(path: "busy", BusyRule.keys, exactlyOneOf: ["file", "command"])
     /// For any `before_upload`.
     static let beforeUpload = Section(path: "before_upload", BeforeUpload.keys)
-    static let concurrency = Section(path: "policy.concurrency", PolicySettings.concurrencyKeys)
+    static let concurrency = Section(path: "policy.concurrency", PolicySettings.Concurrency.keys)
+    /// An item of any `concurrency`.
+    static let slots = Section(path: "concurrency[]", ConcurrencyRule.Draft.keys)
     static let retry = Section(path: "policy.retry", Backoff.uploadKeys)
     static let control = Section(
         path: "control", ControlSettings.keys,
@@ -115,8 +115,7 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, window, rate, pause, condition, route, metered, network, quota, busy,
-        retry,
+        destinationRetry, policy, concurrency, slots, window, rate, pause, condition, route, network, quota, busy, retry,
         control, metrics,
         retention, hook, hookRetry, beforeUpload, secret,
     ]

@@ -33,6 +33,9 @@ struct Node {
         self.height = height
     }
 
+    /// The text of a single value.
+    var scalar: String? { if case .scalar(let text, _) = content { text } else { nil } }
+
     /// The kind of node, for messages.
     var kindName: String {
         switch content {

@@ -1,6 +1,6 @@
 internal import Core
 
-/// Reads `pause` of one section, and the conditions of its rules.
+/// Reads the conditions of the rules of one section, and `pause`.
 struct ConditionReading {
     private let reading: SettingsReading
     private var findings: ProblemCollector { reading.findings }
@@ -41,13 +41,9 @@ struct ConditionReading {
     private func pause(_ fields: MappingReader) -> PauseRule? {
         fields.require("name", "messages name the rule, like `name: roaming`")
         fields.require("when", "say what is not sent, like `when: {roaming: true}`; for nothing at all: `sluice pause`")
-        var rule = PauseRule(name: "", when: .all([]))
-        let file = findings.sources[fields.start.file].file.name.display
-        rule.place = "\(file):\(fields.start.line)"
+        var rule = PauseRule(name: "", when: .all([]), place: reading.place(of: fields))
         let readable = PauseRule.keys.read(fields, into: &rule, reading)
-        guard let node = fields.node("when"),
-            let when = condition(node, path: fields.path(of: "when"), depth: 1)
-        else { return nil }
+        guard let when = condition(of: fields) else { return nil }
         rule.when = when
         return readable.contains("name") ? rule : nil
     }
@@ -62,6 +58,13 @@ struct ConditionReading {
             "asks for more than the file: here are `larger_than`, `smaller_than`, `kind`, `longer_than` and `not`; "
                 + "what depends on time or network belongs under `pause`", key)
         return nil
+    }
+
+    /// The value of `when` in a rule.
+    ///
+    /// - Returns: `nil` where it is not set, or where a part could not be read, which has been reported.
+    func condition(of rule: MappingReader) -> Condition? {
+        rule.node("when").flatMap { condition($0, path: rule.path(of: "when"), depth: 1) }
     }
 
     /// A mapping: all of its lines. A list: any of its items.

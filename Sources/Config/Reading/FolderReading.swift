@@ -91,11 +91,6 @@ extension SettingsReading {
                     + "camera has formatted is a new one; remove it unless only files recorded later are meant",
                 "existing")
         }
-        if case .limit? = folder.policy.rules.metered {
-            fields.error(
-                "would hold for each card alone, and this folder stands for any number of them; set the rate at the "
-                    + "destination or in `policy`", "metered")
-        }
     }
 
     private func checkLimits(_ limits: FileLimits, _ fields: MappingReader) {

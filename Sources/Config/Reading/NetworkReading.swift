@@ -2,14 +2,18 @@ internal import Core
 
 /// Reads `metered` and `networks` at any place.
 extension SettingsReading {
-    /// `pause`, `allow`, or `{limit: 200 kB/s}`.
+    /// `pause` or `allow`.
     func metered(_ fields: MappingReader) -> MeteredRule? {
         guard let node = fields.node("metered") else { return nil }
-        guard case .mapping = node.content else { return fields.read("metered", as: .metered)?.value }
-        let inner = fields.fields("metered", .metered)
-        inner.require("limit", "name the rate, like `metered: {limit: 200 kB/s}`")
-        var rule = MeteredRule.allow
-        return MeteredRule.keys.read(inner, into: &rule, self).isEmpty ? nil : rule
+        let rate: String?
+        switch node.content {
+        case .scalar(let text, _): rate = (try? Reader<Int64?>.rate.read(text)) == nil ? nil : text
+        case .mapping(let entries): rate = entries.first { $0.key == "limit" }?.value.scalar
+        case .list: rate = nil
+        }
+        guard let rate else { return fields.read("metered", as: .choice)?.value }
+        ReplacedKeys(findings).reportRate(rate, at: node.start, path: fields.path(of: "metered"))
+        return nil
     }
 
     func networks(_ fields: MappingReader) -> [NetworkRule] {
@@ -41,24 +45,6 @@ extension SettingsReading {
     }
 }
 
-extension MeteredRule: SettingsValue {
-    static let keys: [Key<Self>] = [Key("limit", \.limit, .rate) { .rate($0) }]
-
-    /// Bytes a second; `nil` for no limit.
-    private var limit: Int64? {
-        get { if case .limit(let rate) = self { rate } else { nil } }
-        set { self = newValue.map { .limit($0) } ?? .allow }
-    }
-
-    var inFile: WrittenValue {
-        switch self {
-        case .allow: .plain("allow")
-        case .pause: .plain("pause")
-        case .limit: Self.keys.inFile(of: self)
-        }
-    }
-}
-
 extension NetworkRule: SettingsValue {
     static let conditionKeys: [Key<Self>] = [
         Key("interface", \.interface, .interface), Key("ssid", \.ssid, .ssid), Key("gateway", \.gateway, .hardware),
@@ -70,23 +56,6 @@ extension NetworkRule: SettingsValue {
         ]
 
     var inFile: WrittenValue { Self.keys.inFile(of: self) }
-}
-
-extension Reader where Value == MeteredRule {
-    static var metered: Reader {
-        let expected = "`pause`, `allow`, or a limit like `{limit: 200 kB/s}`"
-        return Reader(expected: expected, kind: .word(["pause", "allow"])) { text throws(ValueError) in
-            switch text {
-            case "pause": return .pause
-            case "allow": return .allow
-            default:
-                guard (try? Reader<Int64?>.rate.read(text)) == nil else {
-                    throw ValueError("takes \(expected), not \(quoted(text)); did you mean `{limit: \(text)}`?")
-                }
-                throw .plain
-            }
-        }
-    }
 }
 
 extension Reader where Value == String {

@@ -2,7 +2,7 @@ internal import Core
 
 /// Reads `quotas` at any place.
 extension SettingsReading {
-    func quotas(_ fields: MappingReader) -> [Quota] {
+    func quotas(_ fields: MappingReader, in owner: Section) -> [Quota] {
         let items = fields.items("quotas", expected: "a list of quotas, like `[{per: day, bytes: 20 GB}]`") ?? []
         var read: [(index: Int, quota: Quota)] = []
         for (index, item) in items.enumerated() {
@@ -12,14 +12,18 @@ extension SettingsReading {
                     "takes a quota, like `{per: day, bytes: 20 GB}`, not \(item.kindName)", at: item.start, key: key)
                 continue
             }
+            if ReplacedKeys(findings).reportNetwork(in: item, path: key) { continue }
             let rule = MappingReader(item, .quota, path: key, start: item.start, findings: findings)
-            guard let quota = quota(rule) else { continue }
-            for (earlier, other) in read where other.period == quota.period && other.network == quota.network {
+            guard let quota = quota(rule, in: owner) else { continue }
+            if let name = quota.name, read.contains(where: { $0.quota.name == name }) {
+                rule.error("another quota of this list is called \(quoted(name))", "name")
+            }
+            for (earlier, other) in read where other.period == quota.period && other.when == quota.when {
                 let isSame = other.direction == quota.direction
                 let twice = [("bytes", isSame ? other.bytes : nil, quota.bytes), ("files", other.files, quota.files)]
                 for (name, one, another) in twice where one != nil && another != nil {
                     rule.error(
-                        "is counted by quotas[\(earlier)] already, over the same time and networks; keep the smaller one",
+                        "is counted by quotas[\(earlier)] already, over the same time; keep the smaller one",
                         name)
                 }
             }
@@ -28,10 +32,17 @@ extension SettingsReading {
         return read.map(\.quota)
     }
 
-    private func quota(_ fields: MappingReader) -> Quota? {
+    private func quota(_ fields: MappingReader, in owner: Section) -> Quota? {
         fields.require("per", "name its period: `hour`, `day`, `week` or `month`")
         var quota = Quota(period: .day)
+        quota.place = place(of: fields)
         let readable = Quota.keys.read(fields, into: &quota, self)
+        quota.when = ConditionReading(self, in: owner).condition(of: fields)
+        if fields.has("when") {
+            fields.require("name", "the count of a quota with a condition has a name, like `name: lte-plan`")
+        } else if fields.has("name") {
+            fields.error("names the count of a quota with a condition; add `when`, or take this out", "name")
+        }
         if readable.contains("direction"), fields.has("files"), !fields.has("bytes") {
             fields.error("applies to `bytes`; files count when they start", "direction")
         }
@@ -45,12 +56,13 @@ extension SettingsReading {
                 "is too little for any file to start; the minimum is \(Quota.minConfigured >> 10) KiB, and 0 stops all transfers",
                 "bytes")
         }
-        if quota.network == .any {
+        if quota.when == nil {
             for (name, most) in [("bytes", quota.bytes), ("files", quota.files)] where most == 0 {
-                fields.warning("stops all transfers over every network; remove the quota, or raise it", name)
+                fields.warning("stops all transfers; remove the quota, or raise it", name)
             }
         }
-        return readable.contains("per") && (quota.bytes != nil || quota.files != nil) ? quota : nil
+        let isNamed = fields.has("when") == (quota.when != nil) && (quota.when != nil) == (quota.name != nil)
+        return readable.contains("per") && (quota.bytes != nil || quota.files != nil) && isNamed ? quota : nil
     }
 
     fileprivate func period(_ fields: MappingReader) -> Period? {
@@ -74,12 +86,14 @@ extension SettingsReading {
 
 extension Quota: SettingsValue {
     static let keys: [Key<Self>] = [
+        Key("name", \.name, .name),
         Key("per", \.period, { $0.period($1) }) { period, _ in .value(.plain(period.written.span.rawValue)) }
             .takes(.word(Period.Span.allCases.map(\.rawValue))),
         Key("starts_on", of: \.period.written.start) { start, _ in .value(start) }
             .takes(.either([.word(Weekday.allCases.map(\.rawValue)), .whole(1...31)])),
-        Key("bytes", \.bytes, .bytes), Key("files", \.files, .files) { .number($0) }, Key("network", \.network),
+        Key("bytes", \.bytes, .bytes), Key("files", \.files, .files) { .number($0) },
         Key("direction", \.direction).printed { $0.bytes != nil },
+        Key("when", of: \.when) { when, _ in .value(when.inFile) }.takes(.oneOrList(.section("when"))),
     ]
 
     var inFile: WrittenValue { Self.keys.inFile(of: self) }

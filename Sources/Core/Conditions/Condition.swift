@@ -47,6 +47,10 @@ package indirect enum Condition: Hashable, Sendable {
     package var dependsOnNetwork: Bool { predicates.contains(where: \.isAboutNetwork) }
     package var dependsOnPower: Bool { predicates.contains(where: \.isAboutPower) }
     package var dependsOnTime: Bool { !windows.isEmpty }
+    /// Whether nothing but the time decides.
+    package var dependsOnTimeOnly: Bool {
+        predicates.allSatisfy { if case .between = $0 { true } else { false } }
+    }
 
     /// Whether it can be true of one folder and false of another.
     package var dependsOnFolder: Bool {

@@ -8,12 +8,25 @@ package struct PauseRule: Hashable, Sendable {
     package var override: Override
     /// Where the configuration has it: `sluice.yaml:12`.
     package var place: String
+    /// What it does while its condition holds, in a message.
+    var effect = Effect.pauses
+
+    enum Effect: String, Sendable {
+        case pauses = "pauses uploads"
+        /// A `bandwidth` of 0.
+        case stopsBandwidth = "sets the bandwidth to 0"
+    }
 
     package init(name: String, when: Condition, override: Override = .allow, place: String = "") {
         self.name = name
         self.when = when
         self.override = override
         self.place = place
+    }
+
+    init(name: String, when: Condition, override: Override, place: String, effect: Effect) {
+        self.init(name: name, when: when, override: override, place: place)
+        self.effect = effect
     }
 
     /// Regardless of its place: a line more before it changes nothing.
@@ -38,19 +51,22 @@ package struct PauseRule: Hashable, Sendable {
         switch when.truth(facts) {
         case .no: return nil
         case .yes:
-            var text = "\(begin) pauses uploads while \(when.words)"
+            var text = "\(begin) \(effect.rawValue) while \(when.words)"
             let until = when.nextChange(facts)
             if until == nil { text += "; it ends when that changes" }
+            // Of what depends on the time alone, nothing else can be the beginning.
+            let change = when.lastChange(facts)
+            let earliest = when.dependsOnTimeOnly ? nil : min(since, facts.now)
             return Hold(
-                .rule, since: max(when.lastChange(facts) ?? since, min(since, facts.now)), until: until, rule: name,
-                text: text)
+                .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: name, text: text)
         case .unknown(let missing):
             if let clock, missing.contains(where: \.isClock) { return clock }
             let asked = missing.map(\.question).joined(separator: ", and ")
             let remedies = missing.map(\.remedy).joined(separator: "; ")
             return Hold(
                 .rule, since: since, until: when.nextChange(facts), rule: name,
-                text: "\(begin) pauses uploads while \(when.words); it is unknown \(asked), and a rule applies then: "
+                text:
+                    "\(begin) \(effect.rawValue) while \(when.words); it is unknown \(asked), and a rule applies then: "
                     + remedies)
         }
     }
@@ -64,7 +80,7 @@ extension PolicyRules {
         excusing exempt: Set<Exemption>
     ) -> [Hold] {
         let isExempt = exempt.contains(.rule)
-        return pauses.filter { $0.when.dependsOnNetwork == judgesNetwork && !(isExempt && $0.override == .allow) }
+        return stops.filter { $0.when.dependsOnNetwork == judgesNetwork && !(isExempt && $0.override == .allow) }
             .compactMap { $0.hold(of: owner, facts, since: since, clock: clock) }
     }
 }

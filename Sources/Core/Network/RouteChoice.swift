@@ -55,11 +55,12 @@ extension Admission {
             return routeDecision(to: one, from: folder, in: inputs)
         }
         let open = alone.map { answer -> Route? in if case .open(let route) = answer { route } else { nil } }
-        let chosen = open.firstIndex { $0.map { !$0.countsAsMetered } ?? false } ?? open.firstIndex { $0 != nil }
+        let openPaths = paths.indices.filter { open[$0] != nil }
+        let chosen = Route.best(of: openPaths.compactMap { open[$0] }, inputs.quotas).map { openPaths[$0] }
         let refused = paths.indices.filter { $0 != chosen }.map { number in
             RouteChoice.Refused(
                 interface: names[number],
-                reason: refusal(of: number, chosen, alone, paths, names))
+                reason: refusal(of: number, chosen, alone, paths, names, inputs.quotas))
         }
         guard let chosen, let route = open[chosen] else {
             return RouteChoice(interface: nil, reason: "no route may be used", refused: refused)
@@ -80,7 +81,8 @@ extension Admission {
     }
 
     private func refusal(
-        of number: Int, _ chosen: Int?, _ alone: [RouteDecision], _ paths: [NetworkPath], _ names: [String]
+        of number: Int, _ chosen: Int?, _ alone: [RouteDecision], _ paths: [NetworkPath], _ names: [String],
+        _ quotas: QuotaState
     ) -> String {
         let route: Route
         switch alone[number] {
@@ -90,6 +92,15 @@ extension Admission {
         let best = chosen.map { names[$0] } ?? ""
         if route.countsAsMetered, let chosen, case .open(let other) = alone[chosen], !other.countsAsMetered {
             return "it counts as metered (\(route.reason)), and \(best) is free"
+        }
+        if quotas.remaining(of: route.applied.quotas) == 0, !best.isEmpty {
+            let names = route.applied.quotas.map { "`\($0.name)`" }.sorted().joined(separator: ", ")
+            return "its quota \(names) is used up, and \(best) has room"
+        }
+        if let rate = route.applied.lowestRate, let chosen, case .open(let other) = alone[chosen],
+            other.applied.lowestRate.map({ $0 > rate }) ?? true
+        {
+            return "its `bandwidth` allows \(shownBytes(rate))/s, and \(best) is faster"
         }
         return paths[number].isOwn && paths[number].destination != paths[0].destination
             ? "it leads to \(paths[number].destination.map { "\($0)" } ?? "another address"), and \(best) comes first"

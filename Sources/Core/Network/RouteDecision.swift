@@ -13,6 +13,8 @@ extension Admission {
         package var reason: String
         /// The line of YAML under `networks` that would change the judgement.
         package var remedy: String?
+        /// The rules that apply there, besides those that hold uploads.
+        package var applied = AppliedRules()
 
         package static let local = Route(
             interface: nil, cost: .unmetered, countsAsMetered: false, ledger: .local, reason: "", remedy: nil)
@@ -23,8 +25,8 @@ extension Admission {
 
     package enum RouteDecision: Hashable, Sendable {
         case open(Route)
-        /// Whether rules for metered networks apply to the closed route.
-        case closed([Hold], countsAsMetered: Bool = false)
+        /// With the rules that apply to the closed route.
+        case closed([Hold], applied: AppliedRules = AppliedRules())
     }
 
     /// Chooses the route for bytes of a class, from the known networks and the rules of all three places.
@@ -36,25 +38,26 @@ extension Admission {
         switch remote.reachability {
         case .local:
             let holds = pauseHolds(remote, folder, over: .local, in: inputs)
-            return holds.isEmpty ? .open(.local) : .closed(holds)
+            return holds.isEmpty ? open(.local, remote, folder, over: .local, in: inputs) : .closed(holds)
         case .any:
-            if !depends { return .open(.any) }
+            if !depends { return open(.any, remote, folder, in: inputs) }
             return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
         case .offline(let text): return .closed([Hold(.offline, since: remote.reachabilitySince, text: text)])
         case .unseen(let text):
-            if !depends { return .open(.any) }
+            if !depends { return open(.any, remote, folder, in: inputs) }
             return .closed([
                 Hold(.metered, since: remote.reachabilitySince, text: "the cost of this network is unknown: \(text)")
             ])
         case .mount(let cost, let text):
-            if !depends { return .open(.any) }
+            if !depends { return open(.any, remote, folder, in: inputs) }
             let route = route(nil, cost, "\(cost.rawValue): \(text)", nil, places)
-            let holds =
-                holds(on: route, remote, places, folder)
-                + pauseHolds(remote, folder, over: .mount(isMetered: route.isMetered(places)), in: inputs)
-            return holds.isEmpty ? .open(route) : .closed(holds, countsAsMetered: route.countsAsMetered)
+            let way = ConditionFacts.Way.mount(isMetered: route.isMetered(places))
+            let holds = holds(on: route, remote, places, folder) + pauseHolds(remote, folder, over: way, in: inputs)
+            return holds.isEmpty
+                ? open(route, remote, folder, over: way, in: inputs)
+                : .closed(holds, applied: appliedRules(remote, folder, over: way, in: inputs))
         case .over(let paths):
-            guard depends || inputs.network != nil else { return .open(.any) }
+            guard depends || inputs.network != nil else { return open(.any, remote, folder, in: inputs) }
             guard var metering = inputs.network else {
                 return .closed([Hold(.metered, since: remote.reachabilitySince, text: Self.notExamined)])
             }
@@ -65,8 +68,18 @@ extension Admission {
 
     package static let notExamined = "the networks have not been examined yet"
 
-    /// Among routes that no rule forbids, chooses the first free one, or else the first. If every route is forbidden,
-    /// returns the prohibition of the first.
+    /// An open route, with the rules that apply there.
+    private func open(
+        _ route: Route, _ remote: DestinationState, _ folder: FolderState?,
+        over way: ConditionFacts.Way = .unseen(notExamined), in inputs: PolicyInputs
+    ) -> RouteDecision {
+        var route = route
+        route.applied = appliedRules(remote, folder, over: way, in: inputs)
+        return .open(route)
+    }
+
+    /// Among routes that no rule forbids, chooses one whose quotas with conditions have room, of these the one with the
+    /// highest limit of the speed by conditions, of these a free one, and of these the first. If every route is forbidden, returns the prohibition of the first.
     ///
     /// Where no traffic is bound to an interface, the kernel uses its own route, whatever alternatives there are.
     private func choose(
@@ -83,25 +96,25 @@ extension Admission {
             // Bytes that stay on this machine are not bound to an interface: every kernel knows the route. Neither are
             // packets that a rule by mark may lead elsewhere, since binding would prevent that.
             let isInside = metering.links[path.link]?.medium == .loopback
-            let route = route(
+            var route = route(
                 isPinned && !isInside && path.others.isEmpty ? name : nil, judgement.metered, judgement.reason,
                 judgement.remedy, places)
             let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
             var holds = holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
             if let forbidden { holds.insert(forbidden, at: 0) }
-            holds += pauseHolds(
-                remote, folder,
-                over: .over(path, metering, isMetered: judgement.isAssumed ? nil : route.isMetered(places)),
-                in: inputs)
+            let way = ConditionFacts.Way.over(
+                path, metering, isMetered: judgement.isAssumed ? nil : route.isMetered(places))
+            holds += pauseHolds(remote, folder, over: way, in: inputs)
+            route.applied = appliedRules(remote, folder, over: way, in: inputs)
             if holds.isEmpty, name != nil {
                 open.append(route)
-                if !isPinned || !route.countsAsMetered { break }
+                if !isPinned || !route.countsAsMetered && route.applied.isEmpty { break }
             }
             if first == nil, !holds.isEmpty { first = (holds, route) }
             soonest =
                 holds.compactMap { $0.kind == .rule ? $0.until : nil }.min().map { min($0, soonest ?? $0) } ?? soonest
         }
-        if let route = open.first(where: { !$0.countsAsMetered }) ?? open.first { return .open(route) }
+        if let best = Route.best(of: open, inputs.quotas) { return .open(open[best]) }
         guard var first else {
             return .closed([
                 Hold(.offline, since: remote.reachabilitySince, text: "there is no route to \(remote.name)")
@@ -112,7 +125,7 @@ extension Admission {
                 first.holds[index].until = min(first.holds[index].until ?? soonest, soonest)
             }
         }
-        return .closed(first.holds, countsAsMetered: first.route.countsAsMetered)
+        return .closed(first.holds, applied: first.route.applied)
     }
 
     private func route(
@@ -133,14 +146,12 @@ extension Admission {
         mayBeAllowed: Bool = true
     ) -> [Hold] {
         guard route.countsAsMetered, folder?.exempt.contains(.metered) != true else { return [] }
-        return places.filter { $0.rules.metered?.isPause == true }.map { place in
+        return places.filter { $0.rules.metered == .pause }.map { place in
             let strictly = route.cost == .unknown ? ", and an unknown cost counts as metered (`metered_unknown`)" : ""
             let remedy = route.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
-            // In the words of the configuration: a limit of 0 is a pause.
-            let said = if case .limit = place.rules.metered { "{limit: 0}" } else { "pause" }
             return Hold(
                 .metered, since: remote.reachabilitySince,
-                text: "`metered` of \(place.name) says \(said); \(route.reason)\(strictly)\(remedy)"
+                text: "`metered` of \(place.name) says pause; \(route.reason)\(strictly)\(remedy)"
                     + (mayBeAllowed ? "; `sluice allow --metered` makes an exception" : ""))
         }
     }
@@ -152,12 +163,8 @@ extension Admission {
         _ remote: DestinationState, _ folder: FolderState?, over way: ConditionFacts.Way?, in inputs: PolicyInputs
     ) -> [Hold] {
         let places = places(remote, folder)
-        guard places.contains(where: { !$0.rules.pauses.isEmpty }) else { return [] }
-        let facts = ConditionFacts(
-            now: inputs.now, zone: inputs.zone, knowsTime: inputs.clockTrouble == nil, power: inputs.power,
-            folders: [folder?.name, folder?.pattern].compactMap { $0 }, destination: remote.name,
-            file: folder?.file ?? .noFile, way: way ?? .unseen(Self.notExamined),
-            networks: rules.networks.filter { $0.name != nil })
+        guard places.contains(where: { !$0.rules.stops.isEmpty }) else { return [] }
+        let facts = facts(remote, folder, over: way ?? .unseen(Self.notExamined), in: inputs)
         return places.flatMap { place in
             place.rules.pauseHolds(
                 of: place.name, facts, since: way == nil ? inputs.now : remote.reachabilitySince,
@@ -167,17 +174,32 @@ extension Admission {
 
     /// A place of the configuration, as it is written: `policy`, `destinations.nas`, `folder door`.
     struct Place {
-        let name: String
+        let place: RulePlace
         let rules: PolicyRules
+        var name: String { place.words }
     }
 
     func places(_ remote: DestinationState, _ folder: FolderState?) -> [Place] {
-        [Place(name: "policy", rules: rules), Place(name: "destinations.\(remote.name)", rules: remote.rules)]
-            + (folder.map { [Place(name: "folder \($0.name)", rules: $0.rules)] } ?? [])
+        [Place(place: .policy, rules: rules), Place(place: .destination(remote.name), rules: remote.rules)]
+            + (folder.map { [Place(place: .folder($0.name), rules: $0.rules)] } ?? [])
     }
 }
 
 extension Admission.Route {
+    /// The index of the best of these routes, in the order of the kernel: with room in the quotas with conditions, then
+    /// with the highest limit of the speed by conditions, then free, then the first.
+    static func best(of routes: [Self], _ quotas: QuotaState) -> Int? {
+        let isUsedUp = routes.map { quotas.remaining(of: $0.applied.quotas) == 0 }
+        return routes.indices.min { one, other in
+            let (a, b) = (routes[one], routes[other])
+            if isUsedUp[one] != isUsedUp[other] { return !isUsedUp[one] }
+            let rates = (a.applied.lowestRate ?? .max, b.applied.lowestRate ?? .max)
+            if rates.0 != rates.1 { return rates.0 > rates.1 }
+            if a.countsAsMetered != b.countsAsMetered { return !a.countsAsMetered }
+            return one < other
+        }
+    }
+
     /// Whether it is metered, for conditions; `nil` where its cost is unknown and no `metered_unknown` decides.
     fileprivate func isMetered(_ places: [Admission.Place]) -> Bool? {
         if cost != .unknown { return cost == .metered }

@@ -6,7 +6,6 @@ extension Planner {
     /// Collects the present limits of speed and the classes that they apply to.
     mutating func limit() {
         func least(_ rates: Int64?...) -> Double? { rates.compactMap { $0 }.min().map { Double(max(0, $0)) } }
-        let metered = queues.map(\.route.countsAsMetered)
         let all = Array(queues.indices)
         var caps: [PlanShares.Cap] = []
         func add(_ rate: Double?, _ members: [Int]) {
@@ -14,7 +13,6 @@ extension Planner {
         }
         func add(_ rules: PolicyRules, _ own: Int64?, _ members: [Int]) {
             add(least(rules.limit(in: inputs), own), members)
-            add(least(rules.meteredLimit), members.filter { metered[$0] })
         }
         add(input.admission.rules, input.rates.everything, all)
         add(input.limits.filter { $0.until > inputs.now }.map { Double(max(0, $0.rate)) }.min(), all)
@@ -23,6 +21,10 @@ extension Planner {
         }
         for (number, origin) in origins.enumerated() {
             add(origin.rules, nil, all.filter { queues[$0].origin == number })
+        }
+        let applied = queues.reduce(into: Set<AppliedRules.Rate>()) { $0.formUnion($1.route.applied.rates) }
+        for rate in applied {
+            add(least(rate.rule.limit), all.filter { queues[$0].route.applied.rates.contains(rate) })
         }
         self.caps = caps
     }

@@ -161,15 +161,15 @@ struct Planner {
         }
         let origin = origin(of: queues[number])
         queues[number].holds = input.admission.holds(for: remote, from: origin, in: inputs)
-        func kind(_ isMetered: Bool) -> QuotaState.Class {
-            QuotaState.Class(queue.destination, from: queue.folder, isMetered: isMetered)
+        func kind(_ applied: AppliedRules) -> QuotaState.Class {
+            QuotaState.Class(queue.destination, from: queue.folder, applied.quotas)
         }
         switch input.admission.routeDecision(to: remote, from: origin, in: inputs) {
         case .open(let route):
             queues[number].route = route
-            queues[number].kind = route.ledger == .local ? nil : kind(route.countsAsMetered)
+            queues[number].kind = route.ledger == .local ? nil : kind(route.applied)
             queues[number].classWhenOpen = queues[number].kind
-        case .closed(_, let countsAsMetered): queues[number].classWhenOpen = kind(countsAsMetered)
+        case .closed(_, let applied): queues[number].classWhenOpen = kind(applied)
         }
         returnShort(number)
         holdWithoutSpeed(number)
@@ -264,12 +264,19 @@ struct Planner {
         for number in queues.indices
         where queues[number].remote == remote && queues[number].mayBegin {
             let rank = (-queues[number].priority, queues[number].lastTurn)
-            if best.map({ rank < $0.rank }) ?? true, hasSlot(queues[number].queue.folder) { best = (number, rank) }
+            if best.map({ rank < $0.rank }) ?? true, hasSlot(number) { best = (number, rank) }
         }
         return best?.queue
     }
 
-    func hasSlot(_ folder: String) -> Bool {
+    func hasSlot(_ queue: Int) -> Bool {
+        for slots in queues[queue].route.applied.slots {
+            var count = 0
+            for number in queues.indices
+            where counts[number] > 0 && queues[number].route.applied.slots.contains(slots) { count += counts[number] }
+            if count >= slots.rule.atMost { return false }
+        }
+        let folder = queues[queue].queue.folder
         guard let most = input.folderSlots[folder] else { return true }
         var count = 0
         for number in queues.indices where counts[number] > 0 && queues[number].queue.folder == folder {

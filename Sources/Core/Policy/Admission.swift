@@ -158,17 +158,17 @@ package struct Admission: Hashable, Sendable {
         holds += remote.rules.holds("destinations.\(remote.name)", in: inputs, excusing: exempt)
         if let folder { holds += hardBlockers(on: folder, in: inputs) }
         holds += pauseHolds(remote, folder, over: nil, in: inputs)
-        let isMetered: Bool?
+        let applied: AppliedRules?
         switch routeDecision(to: remote, from: folder, in: inputs) {
-        case .closed(let more, let countsAsMetered):
+        case .closed(let more, let rules):
             holds += more
             // An exhausted quota is also shown after that, and before the network changes.
-            isMetered = countsAsMetered
-        case .open(let route): isMetered = route.ledger == .local ? nil : route.countsAsMetered
+            applied = rules
+        case .open(let route): applied = route.ledger == .local ? nil : route.applied
         }
         // While the clock is not trusted, the counted usage and its end are unknown: the clock's own hold says that.
-        if let isMetered, !exempt.contains(.quota), inputs.clockTrouble == nil {
-            let kind = QuotaState.Class(remote.name, from: folder?.name, isMetered: isMetered)
+        if let applied, !exempt.contains(.quota), inputs.clockTrouble == nil {
+            let kind = QuotaState.Class(remote.name, from: folder?.name, applied.quotas)
             holds += inputs.quotas.holds(for: kind, isStarting: !isUnderWay)
         }
         return inputs.withoutDuplicates(holds)

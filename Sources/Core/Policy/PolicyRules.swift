@@ -3,8 +3,11 @@
 package struct PolicyRules: Hashable, Sendable {
     /// Bytes may be sent while any of them is open; always, where there is none.
     package var windows: [Window]
-    /// The strictest of the rules that apply now counts.
+    /// A transfer draws from the limits of all that apply to it; each is shared by all transfers of this place that it
+    /// applies to.
     package var bandwidth: [RateRule]
+    /// Limits of how many uploads run at once, with conditions.
+    package var concurrency: [ConcurrencyRule]
     /// Nothing is sent that any of them describes.
     package var pauses: [PauseRule]
     /// `nil` has no opinion.
@@ -25,13 +28,15 @@ package struct PolicyRules: Hashable, Sendable {
     package var busy: BusyRule?
 
     package init(
-        windows: [Window] = [], bandwidth: [RateRule] = [], pauses: [PauseRule] = [], metered: MeteredRule? = nil,
+        windows: [Window] = [], bandwidth: [RateRule] = [], concurrency: [ConcurrencyRule] = [],
+        pauses: [PauseRule] = [], metered: MeteredRule? = nil,
         meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
         expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil,
         busy: BusyRule? = nil
     ) {
         self.windows = windows
         self.bandwidth = bandwidth
+        self.concurrency = concurrency
         self.pauses = pauses
         self.metered = metered
         self.meteredUnknown = meteredUnknown
@@ -43,42 +48,34 @@ package struct PolicyRules: Hashable, Sendable {
         self.busy = busy
     }
 
-    /// A limit of the speed, always or while a window is open.
-    package struct RateRule: Hashable, Sendable {
-        /// `nil`: always.
-        package var window: Window?
-        /// Bytes a second; 0: nothing is sent. `nil`: no limit.
-        package var limit: Int64?
-
-        package init(window: Window? = nil, limit: Int64?) {
-            self.window = window
-            self.limit = limit
-        }
+    /// Every condition of its rules.
+    package var conditions: [Condition] {
+        pauses.map(\.when) + bandwidth.compactMap(\.when) + quotas.compactMap(\.when) + concurrency.map(\.when)
     }
 
-    /// The conditions of all its rules.
-    package var conditions: [Condition] { pauses.map(\.when) }
+    /// What holds uploads while a condition holds: the rules under `pause`, and limits of the speed to 0.
+    var stops: [PauseRule] { pauses + bandwidth.compactMap(\.pause) }
+
+    /// Whether a rule besides those that hold uploads can apply to one upload and not to another.
+    var hasLimitsByUpload: Bool {
+        bandwidth.contains { !$0.isForAll } || quotas.contains { $0.when != nil } || !concurrency.isEmpty
+    }
 
     /// Whether no rule depends on the wall clock.
     package var isTimeless: Bool {
-        windows.isEmpty && bandwidth.allSatisfy { $0.window == nil } && quotas.isEmpty && expiresAfter == nil
-            && pauses.allSatisfy { !$0.when.dependsOnTime }
+        windows.isEmpty && quotas.isEmpty && expiresAfter == nil && conditions.allSatisfy { !$0.dependsOnTime }
     }
 
     private var opening: Timetable<Bool> { Timetable(anyOf: windows) }
 
-    private var rate: Timetable<Int64?> {
-        let always = bandwidth.filter { $0.window == nil }.compactMap(\.limit)
-        let timed = bandwidth.filter { $0.window != nil }
-        return Timetable(timed.compactMap(\.window)) { isOpen in
-            (always + zip(timed, isOpen).compactMap { $1 ? $0.limit : nil }).min()
-        }
-    }
-
-    /// Bytes a second; `nil` for no limit. While the clock is not trusted, any of the windows may be open.
+    /// The limit of all uploads of this place together, in bytes a second; `nil` for no limit. Limits whose conditions
+    /// tell uploads apart are among ``AppliedRules``.
     package func limit(in inputs: Admission.PolicyInputs) -> Int64? {
-        if inputs.clockTrouble != nil { return bandwidth.compactMap(\.limit).min() }
-        return rate.value(at: inputs.now, in: inputs.zone)
+        let always = bandwidth.filter { $0.when == nil }.compactMap(\.limit)
+        let timed = bandwidth.filter { $0.when != nil && $0.isForAll }
+        if timed.isEmpty { return always.min() }
+        let facts = inputs.commonFacts
+        return (always + timed.compactMap { $0.when?.truth(facts).mayHold == true ? $0.limit : nil }).min()
     }
 
     /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
@@ -104,32 +101,19 @@ package struct PolicyRules: Hashable, Sendable {
             text: "outside the windows of \(place): `windows: \(Window.yaml(windows))`")
     }
 
+    /// A limit of 0 with a condition is among ``stops``.
     private func bandwidthHold(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
-        guard !bandwidth.isEmpty, limit(in: inputs) == 0 else { return nil }
-        let isKnown = inputs.clockTrouble == nil
-        return Hold(
-            .schedule, since: isKnown ? rate.lastChange(upTo: inputs.now, in: inputs.zone) ?? inputs.now : inputs.now,
-            until: isKnown ? rate.nextChange(after: inputs.now, in: inputs.zone) : nil,
-            text: "the bandwidth of \(place) is 0 now: `\(zeroBandwidthRule(in: inputs))`")
-    }
-
-    /// The `bandwidth` rule that is 0, in the words of the configuration.
-    private func zeroBandwidthRule(in inputs: Admission.PolicyInputs) -> String {
-        let still = bandwidth.first { rule in
-            guard rule.limit == 0, let window = rule.window, inputs.clockTrouble == nil else { return rule.limit == 0 }
-            return Timetable(anyOf: [window]).value(at: inputs.now, in: inputs.zone)
-        }
-        guard let window = still?.window else { return "bandwidth: 0" }
-        return "bandwidth: {between: \"\(window.words)\", limit: 0}"
+        guard bandwidth.contains(where: { $0.limit == 0 && $0.when == nil }) else { return nil }
+        return Hold(.schedule, since: inputs.now, text: "the bandwidth of \(place) is 0 now: `bandwidth: 0`")
     }
 
     /// When a rule begins or ends to forbid, or another limit applies.
     func nextChange(in inputs: Admission.PolicyInputs) -> WallTime? {
         if isTimeless || inputs.clockTrouble != nil { return nil }
-        let pausing = Timetable(pauses.flatMap(\.when.windows)) { $0 }
+        let conditional = Timetable(conditions.flatMap(\.windows)) { $0 }
         return [
-            opening.nextChange(after: inputs.now, in: inputs.zone), rate.nextChange(after: inputs.now, in: inputs.zone),
-            pausing.nextChange(after: inputs.now, in: inputs.zone),
+            opening.nextChange(after: inputs.now, in: inputs.zone),
+            conditional.nextChange(after: inputs.now, in: inputs.zone),
         ].compactMap { $0 }.min()
     }
 }

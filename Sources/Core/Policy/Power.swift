@@ -63,7 +63,7 @@ package struct Power: Hashable, Sendable {
 extension PolicyRules {
     /// Whether a rule depends on the power source.
     package var dependsOnPower: Bool {
-        onBattery == .pause || minBattery != nil || pauses.contains { $0.when.dependsOnPower }
+        onBattery == .pause || minBattery != nil || conditions.contains(where: \.dependsOnPower)
     }
 
     /// - Parameter place: The place of the rules, for people.

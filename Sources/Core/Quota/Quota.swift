@@ -1,12 +1,6 @@
 /// How much may be sent or received in each period of the calendar: a rule of `policy`, of a destination or of a
 /// folder.
 package struct Quota: Hashable, Sendable {
-    package enum Network: String, Hashable, Sendable, Codable, CaseIterable {
-        case any
-        /// Counts and holds only traffic over metered networks.
-        case metered
-    }
-
     /// The direction of bytes that count.
     package enum Direction: String, Hashable, Sendable, Codable, CaseIterable {
         case sent, received, both
@@ -34,25 +28,46 @@ package struct Quota: Hashable, Sendable {
         package var words: String { self == .both ? "sent and received" : rawValue }
     }
 
+    /// The name of its count; only with a condition.
+    package var name: String?
+    /// What counts: that of which the condition holds, or is unknown. `nil`: everything.
+    package var when: Condition?
+    /// Where the configuration has it: `sluice.yaml:12`.
+    package var place = ""
     package var period: Period
     /// All traffic in the direction of ``direction``, including retransmissions, queries and headers. 0: nothing is
     /// allowed.
     package var bytes: Int64?
     /// Files that are begun. When the quota is used up, a running upload continues to its end.
     package var files: Int64?
-    package var network: Network
     /// For ``bytes``; ``files`` are independent of it.
     package var direction: Direction
 
     package init(
-        period: Period, bytes: Int64? = nil, files: Int64? = nil, network: Network = .any,
-        direction: Direction = .sent
+        period: Period, bytes: Int64? = nil, files: Int64? = nil, direction: Direction = .sent,
+        name: String? = nil, when: Condition? = nil
     ) {
+        self.name = name
+        self.when = when
         self.period = period
         self.bytes = bytes
         self.files = files
-        self.network = network
         self.direction = direction
+    }
+
+    /// Regardless of its place: a line more before it changes nothing.
+    package static func == (one: Quota, other: Quota) -> Bool {
+        one.name == other.name && one.when == other.when && one.period == other.period && one.bytes == other.bytes
+            && one.files == other.files && one.direction == other.direction
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(when)
+        hasher.combine(period)
+        hasher.combine(bytes)
+        hasher.combine(files)
+        hasher.combine(direction)
     }
 
     /// A rest smaller than this counts as used up, because a transfer that began with it would only ask for its offset
@@ -63,10 +78,7 @@ package struct Quota: Hashable, Sendable {
     /// The smallest limit that a configuration may set, so that most of it can be used.
     package static let minConfigured = 3 * minUsable
 
-    /// Whether it counts traffic over such a network.
-    package func counts(isMetered: Bool) -> Bool { network == .any || isMetered }
-
-    /// `20 GB a day`, `500 files a month over metered networks`: of one of its limits, or of both.
+    /// `20 GB a day`, `500 files a month while the network is metered`: of one of its limits, or of both.
     package var words: String { [byteWords, fileWords].compactMap { $0 }.joined(separator: ", ") }
 
     package var byteWords: String? {
@@ -74,7 +86,7 @@ package struct Quota: Hashable, Sendable {
     }
     package var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
 
-    private var span: String { period.words + (network == .metered ? " over metered networks" : "") }
+    private var span: String { period.words + (when.map { " while \($0.words)" } ?? "") }
 
     /// In the form that a person writes: `20 GB`, where other places show `20.0 GB`.
     private static func amount(_ bytes: Int64) -> String {
@@ -136,9 +148,39 @@ package enum NetworkClass: String, Hashable, Sendable, Codable, CaseIterable {
     case local
     /// The network was not looked up, since no rule depends on it.
     case any
+    /// No network: a row of the count of a quota with a condition. Other rows have the same bytes.
+    case quota
 
+    /// Rows of traffic.
+    package static let traffic: Set<NetworkClass> = Set(allCases).subtracting([.quota])
     /// The networks that quotas count: all by which bytes may have left this machine.
-    package static let counting: Set<NetworkClass> = Set(allCases).subtracting([.local])
+    package static let counting: Set<NetworkClass> = traffic.subtracting([.local])
+}
+
+/// The count of a quota with a condition, by its name in its place.
+package struct QuotaName: Hashable, Sendable {
+    /// The place of the configuration: `policy`, `destinations.nas`.
+    package var place: String
+    package var name: String
+
+    package init(_ place: RulePlace, _ name: String) {
+        self.place = place.words
+        self.name = name
+    }
+
+    /// - Parameter key: A value of ``key``; `nil` for another text.
+    package init?(key: some StringProtocol) {
+        guard let space = key.lastIndex(of: " "), space > key.startIndex else { return nil }
+        place = String(key[..<space])
+        name = String(key[key.index(after: space)...])
+        if name.isEmpty { return nil }
+    }
+
+    /// In one text: `destinations.nas lte-plan`. No name has a space.
+    package var key: String { "\(place) \(name)" }
+
+    /// Its rows in the ledger.
+    package var account: SpendingAccount { SpendingAccount(destination: place, folder: name, network: .quota) }
 }
 
 /// The folder, destination and network for which bytes are counted.

@@ -4,40 +4,24 @@
 /// to date. A quota that is not read yet counts as used up. The state never under-reports: the reservation of a
 /// transfer (``open(_:_:for:at:)``) counts until it is settled, also beyond the end of a period.
 package struct QuotaState: Hashable, Sendable {
-    /// The place of a quota in the configuration.
-    package enum Place: Hashable, Sendable {
-        case policy
-        case destination(String)
-        case folder(String)
-
-        /// The name in holds: `destinations.nas`.
-        package var words: String {
-            switch self {
-            case .policy: "policy"
-            case .destination(let name): "destinations.\(name)"
-            case .folder(let name): "folder \(name)"
-            }
-        }
-    }
-
-    /// The class of traffic to be sent: destination, folder and network.
+    /// The class of traffic to be sent: destination, folder, and the conditions that apply to it.
     package struct Class: Hashable, Sendable {
         package var destination: String
         /// `nil`: traffic for no file, such as a check of whether the destination is reachable.
         package var folder: String?
-        /// Whether the network counts as metered.
-        package var isMetered: Bool
+        /// The quotas with conditions that count it.
+        package var quotas: Set<QuotaName>
 
-        package init(_ destination: String, from folder: String?, isMetered: Bool) {
+        package init(_ destination: String, from folder: String?, _ quotas: Set<QuotaName> = []) {
             self.destination = destination
             self.folder = folder
-            self.isMetered = isMetered
+            self.quotas = quotas
         }
     }
 
     /// One quota and its present usage.
     package struct Line: Hashable, Sendable {
-        package let place: Place
+        package let place: RulePlace
         package let quota: Quota
         /// The present period; `nil` before the clock was first read.
         package fileprivate(set) var stretch: Range<WallTime>?
@@ -62,8 +46,8 @@ package struct QuotaState: Hashable, Sendable {
         package var destination: String?
         /// Only traffic from it; `nil` for all.
         package var folder: String?
-        /// Only traffic over metered networks.
-        package var isMetered: Bool
+        /// Only traffic that this quota with a condition has counted.
+        package var name: QuotaName?
     }
 
     /// The amount that may still be sent.
@@ -102,7 +86,7 @@ package struct QuotaState: Hashable, Sendable {
         policy: PolicyRules, destinations: [(name: String, rules: PolicyRules)] = [],
         folders: [(name: String, rules: PolicyRules)] = [], least: Int64 = 0, after earlier: QuotaState? = nil
     ) {
-        let places: [(Place, PolicyRules)] =
+        let places: [(RulePlace, PolicyRules)] =
             [(.policy, policy)] + destinations.map { (.destination($0.name), $0.rules) }
             + folders.map { (.folder($0.name), $0.rules) }
         lines = places.flatMap { place, rules in rules.quotas.map { Line(place: place, quota: $0, least: least) } }
@@ -137,7 +121,7 @@ package struct QuotaState: Hashable, Sendable {
         return lines.indices.compactMap { number in
             let line = lines[number]
             guard line.spent == nil, let since = line.stretch?.lowerBound else { return nil }
-            var recount = Recount(line: number, since: since, isMetered: line.quota.network == .metered)
+            var recount = Recount(line: number, since: since, name: line.name)
             switch line.place {
             case .policy: break
             case .destination(let name): recount.destination = name
@@ -267,6 +251,19 @@ package struct QuotaState: Hashable, Sendable {
         lines.contains { $0.quota.bytes != nil && $0.quota.direction != .sent && $0.counts(kind) }
     }
 
+    /// The bytes that each of these quotas with conditions leaves; `nil`: none of them counts bytes.
+    package func remaining(of names: Set<QuotaName>) -> Int64? {
+        lines.filter { $0.name.map(names.contains) ?? false }.compactMap(\.sendable).min()
+    }
+
+    /// The class that a reservation is charged to; `nil` for one that is settled.
+    package func kind(ofStep step: Int64) -> Class? { steps[step]?.kind }
+
+    /// The usage of a quota was set by a person: it is read again.
+    package mutating func clearUsage(of name: QuotaName) {
+        for number in lines.indices where lines[number].name == name { lines[number].clearStretch() }
+    }
+
     /// The amount that may be reserved now: the rest of the tightest quota.
     package func remaining(for kind: Class) -> Remaining {
         var remaining = Remaining()
@@ -311,8 +308,11 @@ extension QuotaState.Line {
         return max(0, limit - min(limit, spent) - max(0, reserved))
     }
 
+    /// The name of its count; only with a condition.
+    package var name: QuotaName? { quota.when == nil ? nil : quota.name.map { QuotaName(place, $0) } }
+
     func counts(_ kind: QuotaState.Class) -> Bool {
-        guard quota.counts(isMetered: kind.isMetered) else { return false }
+        if let name, !kind.quotas.contains(name) { return false }
         return switch place {
         case .policy: true
         case .destination(let name): name == kind.destination
@@ -369,13 +369,19 @@ extension QuotaState.Line {
         return holds
     }
 
+    /// For people: `the quota of policy`.
+    private var title: String {
+        "the quota \(quota.name.map { "`\($0)` " } ?? "")of \(place.words)"
+            + (quota.name == nil || quota.place.isEmpty ? "" : " (\(quota.place))")
+    }
+
     private func hold(
         _ since: WallTime, _ limit: Int64, _ words: String, _ spent: String, _ reserved: String?, left: String? = nil
     ) -> Hold {
         let text =
             limit == 0
-            ? "the quota of \(place.words) allows nothing: \(words) (`quotas`)"
-            : "the quota of \(place.words) is used up: \(words) (`quotas`), \(spent)"
+            ? "\(title) allows nothing: \(words) (`quotas`)"
+            : "\(title) is used up: \(words) (`quotas`), \(spent)"
                 + (reserved.map { ", \($0) under way" } ?? "")
                 + (left.map { "; the \($0) that are left are too little to start with" } ?? "")
         return Hold(.quota, since: since, until: limit == 0 ? nil : stretch?.upperBound, text: text)

@@ -10,7 +10,7 @@ package struct QuotaThresholds: Hashable, Sendable, Codable {
 
     /// A share that was reached now.
     package struct Reached: Hashable, Sendable {
-        package var place: QuotaState.Place
+        package var place: RulePlace
         package var quota: Quota
         /// The quota in words: `20 GB a day`.
         package var text: String
@@ -22,7 +22,7 @@ package struct QuotaThresholds: Hashable, Sendable, Codable {
         package var stretch: Range<WallTime>
 
         package init(
-            place: QuotaState.Place, quota: Quota, text: String, counts: String, threshold: Int64, used: Int64,
+            place: RulePlace, quota: Quota, text: String, counts: String, threshold: Int64, used: Int64,
             limit: Int64, stretch: Range<WallTime>
         ) {
             (self.place, self.quota, self.text, self.counts) = (place, quota, text, counts)
@@ -85,7 +85,7 @@ package struct QuotaThresholds: Hashable, Sendable, Codable {
         guard limit > 0 else { return [] }
         let level =
             Self.thresholds.last { $0 == 100 && isUsedUp || Int128(used) * 100 >= Int128(limit) * Int128($0) } ?? 0
-        let name = "\(line.place.words): \(what) \(line.quota.period.name) \(line.quota.network.rawValue)"
+        let name = "\(line.place.words): \(what) \(line.quota.period.name) \(line.quota.name ?? "any")"
         let from = stretch.lowerBound.milliseconds
         var index = stretches.firstIndex { $0.name == name && $0.from == from }
         if index == nil, level > 0 {

@@ -35,6 +35,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
     // MARK: Stored, and only sent to readers of the stream
 
     package static let allowed = Self(rawValue: "allowed")
+    package static let usageSet = Self(rawValue: "usage_set")
 
     // MARK: Not stored
 
@@ -61,7 +62,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
 /// The fields of events, by the words that are stored, sent to hooks and shown. Their values are text.
 package enum EventField: String, Sendable, CaseIterable {
     case after, attempt, by, code, count, counts, destination, direction, error, failed, folder, folders, from, hold,
-        hook, kind, level, limit, list, lists, medium, message, name, network, note, ongoing, path, percent, place,
+        hook, kind, level, limit, list, lists, medium, message, name, note, ongoing, path, percent, place,
         quota, reason, result, scope, state, threshold, to, unverified, until, url, used
     case remoteID = "remote_id"
 }

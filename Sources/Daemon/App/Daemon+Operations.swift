@@ -43,6 +43,9 @@ extension Daemon: Operations {
     package func limit(_ request: LimitRequest, by who: String) async throws -> OverridesReply {
         try await operations.overrides.limit(request, by: who)
     }
+    package func setUsage(_ request: UsageChangeRequest, by who: String) async throws -> UsageChangeView {
+        try await operations.usageCommands.set(request, by: who)
+    }
     package func status() async throws -> StatusView { try await operations.status.status() }
     package func metrics() async throws -> MetricsView { try await operations.metrics.metrics() }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply {

@@ -16,6 +16,7 @@ struct OperationHandlers: Sendable {
     let pauses: PauseCommands
     let commands: UploadCommands
     let overrides: OverrideCommands
+    let usageCommands: UsageCommands
     let folders: FolderCommands
     let checks: CheckCommands
     let remotes: RemoteInspector
@@ -79,6 +80,8 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler,
             stager: loops.stager, sources: sources, secrets: secrets)
         overrides = OverrideCommands(context: context, lifecycle: lifecycle, finder: finder, scheduler: scheduler)
+        usageCommands = UsageCommands(
+            context: context, lifecycle: lifecycle, scheduler: scheduler, ledger: ledger)
         folders = FolderCommands(
             context: context, lifecycle: lifecycle, sources: sources, watcher: loops.watcher,
             watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser)

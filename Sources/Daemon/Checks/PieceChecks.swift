@@ -23,8 +23,8 @@ enum PieceChecks {
             // One sentence for each quota, and not for each folder that it concerns.
             var lines: [QuotaState.Line] = []
             for folder in folders.map(\.watch.name) {
-                // Metered, since a quota for metered networks only may be the one that counts tomorrow.
-                let kind = QuotaState.Class(one.name, from: folder, isMetered: true)
+                // With every condition, since one of these quotas may be the one that counts tomorrow.
+                let kind = QuotaState.Class(one.name, from: folder, Set(quotas.lines.compactMap(\.name)))
                 lines += quotas.linesTooSmall(piece.cost, for: kind).filter { !lines.contains($0) }
             }
             findings += lines.map {

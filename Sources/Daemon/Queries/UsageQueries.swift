@@ -125,7 +125,7 @@ extension QuotaState.Line {
         return limits.compactMap { counts, direction, words, limit, used, reserved in
             guard let words, let limit else { return nil }
             return QuotaView(
-                place: place.words, text: words, counts: counts, network: quota.network.rawValue,
+                place: place.words, text: words, counts: counts, name: quota.name, when: quota.when?.words,
                 direction: direction.rawValue, limit: limit,
                 used: used, reserved: reserved, left: max(0, limit - min(limit, used) - reserved),
                 from: stretch.lowerBound.description, until: stretch.upperBound.description)

@@ -13,20 +13,20 @@ struct WhyAnswers {
     func answer(_ view: UploadView, of upload: UploadRecord, settling: Hold?) -> WhyAnswer {
         WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
-            text: sentence(view), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
+            text: sentence(view, upload.files), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
             exceptions: now.exceptions(id: view.id, folder: view.folder),
             way: view.list.known == .ongoing
                 ? RouteView(now.routeChoice(of: upload))
                 : nil)
     }
 
-    private func sentence(_ view: UploadView) -> String {
+    private func sentence(_ view: UploadView, _ files: FileClass) -> String {
         if view.state.stored == nil {
             return
                 "only a newer version of Sluice knows the state `\(view.state.rawValue)`: the upload stays as it is until that version runs"
         }
         if let text = view.explanation { return text }
-        if view.state == .queued { return now.queueSentence(of: view.destination, folder: view.folder) }
+        if view.state == .queued { return now.queueSentence(of: view.destination, files) }
         let done = Int(view.progress.fraction * 100)
         let limit = now.slowest(of: view.id, to: view.destination, from: view.folder)
         return "it is being sent now: \(view.state), \(done) %"

@@ -90,6 +90,32 @@ final class Ledger: Sendable {
     /// The time zone has changed: the spending of its days is read again on the next refresh.
     func zoneChanged() { current.withLock { $0.quotas.zoneChanged() } }
 
+    /// Sets the usage of a quota with a condition in its present period, without reservations.
+    ///
+    /// - Parameter counts: `bytes` or `files`; the other of them stays.
+    /// - Returns: The usage before.
+    func set(
+        _ recount: QuotaState.Recount, of line: QuotaState.Line, counts: String, to used: Int64, by who: String
+    ) async throws -> Int64 {
+        let direction = line.quota.direction
+        let before = try await store.write { tx -> Int64 in
+            var spending = try tx.ledger.spent(for: recount)
+            let before = counts == "files" ? spending.files : direction.bytes(of: spending)
+            switch (counts, direction) {
+            case ("files", _): spending.files = used
+            case (_, .sent): spending.bytes = used
+            case (_, .received): spending.received = used
+            case (_, .both): (spending.bytes, spending.received) = (used, 0)
+            }
+            try tx.ledger.set(recount, to: spending)
+            try tx.events.append(
+                .usageSet(line.place, name: line.quota.name ?? "", counts: counts, from: before, to: used, by: who))
+            return before
+        }
+        if let name = recount.name { current.withLock { $0.quotas.clearUsage(of: name) } }
+        return before
+    }
+
     /// Advances to the present time, and reads the spending that it does not know yet.
     func refresh() async throws {
         let recounts = current.withLock { $0.quotas.advance(to: clocks.wall(), in: .local) }
@@ -229,7 +255,7 @@ final class Ledger: Sendable {
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.quotas.open(current.provisional, spending, for: kind, at: clocks.wall())
-            return (current.provisional, Reservation(key, spending + kept))
+            return (current.provisional, Reservation(key, spending + kept, quotas: kind.quotas))
         }
     }
 
@@ -257,15 +283,18 @@ final class Ledger: Sendable {
             let kept = Spending(
                 bytes: renewal.kept, received: renewal.keptReceived, files: renewal.step?.spending.files ?? 0)
             guard
+                mayRecharge(renewal),
                 let (number, reservation) = reserve(
-                    account.key, account.kind, renewal.wanted, files: 0, kept: kept, isExempt: account.isExempt,
+                    account.key, renewal.kind, renewal.wanted, files: 0, kept: kept, isExempt: account.isExempt,
                     by: account)
             else { continue }
             taken.append((index, number))
             // A folder reports its written bytes when it is asked for its next note: bytes written since then precede
             // any moment now.
             let since: Reservation.Since = .counted(account.countsNotes ? nil : links)
-            reservations.append(Reservation(reservation.account, reservation.spending, since: since))
+            reservations.append(
+                Reservation(
+                    reservation.account, reservation.spending, since: since, quotas: reservation.quotas))
             if let step = renewal.step { payments.append(Payment(closing: step, renewal.spent)) }
         }
         defer {
@@ -278,7 +307,7 @@ final class Ledger: Sendable {
                     if let before = renewal.step {
                         current.quotas.close(before.id, renewal.spent, at: now)
                     }
-                    current.quotas.open(step.id, step.spending, for: renewal.account.kind, at: now)
+                    current.quotas.open(step.id, step.spending, for: renewal.kind, at: now)
                 }
             }
         }
@@ -290,6 +319,16 @@ final class Ledger: Sendable {
             next[one.index] = step
         }
         return next
+    }
+
+    /// Whether the quotas that an account's step is not charged to yet have room for the bytes that stay reserved.
+    private func mayRecharge(_ renewal: Renewal) -> Bool {
+        guard renewal.isRecharged, !renewal.account.isExempt, let step = renewal.step else { return true }
+        return current.withLock { current in
+            let charged = current.quotas.kind(ofStep: step.id)?.quotas ?? []
+            let left = current.quotas.remaining(of: renewal.kind.quotas.subtracting(charged))
+            return left.map { $0 >= renewal.kept.addingClamped(renewal.wanted) } ?? true
+        }
     }
 
     /// Called when a payment for a step was entered.
@@ -317,7 +356,10 @@ final class Ledger: Sendable {
 }
 
 extension Settings {
-    fileprivate func quotas(after earlier: QuotaState?) -> QuotaState {
+    /// The quotas of all places, in the order of the configuration.
+    ///
+    /// - Parameter earlier: The state that it replaces.
+    func quotas(after earlier: QuotaState?) -> QuotaState {
         QuotaState(
             policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
             folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.minUsable,

@@ -13,6 +13,8 @@ final class QuotaAccount: Sendable {
         var needs = RequestNeeds()
         var renewals = AccountRenewals()
         var hasBegun = false
+        /// Other quotas count it than those that its step is charged to.
+        var isRecharged = false
         var onEnd: (@Sendable ((any Error)?) -> Void)?
 
         /// Whether less is left than may be in flight.
@@ -22,7 +24,9 @@ final class QuotaAccount: Sendable {
     }
 
     let key: SpendingAccount
-    let kind: QuotaState.Class
+    /// The class that its next reservation is charged to.
+    var kind: QuotaState.Class { currentKind.withLock { $0 } }
+    private let currentKind: Mutex<QuotaState.Class>
     /// Whether nothing is reserved for it: its bytes stay on this machine.
     let isFree: Bool
     /// Whether a person waived its quotas. Its bytes are counted nevertheless.
@@ -57,7 +61,7 @@ final class QuotaAccount: Sendable {
         isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
     ) {
         self.key = key
-        self.kind = kind
+        currentKind = Mutex(kind)
         expected = Self.expected(size)
         self.isFree = isFree
         exemption = Atomic(isExempt)
@@ -85,6 +89,18 @@ final class QuotaAccount: Sendable {
 
     /// Its quotas are not waived any more. What it has reserved stays; what it reserves from now on comes out of them.
     func endExemption() { exemption.store(false, ordering: .relaxed) }
+
+    /// These quotas with conditions count it from now on: its next step is charged to them, and soon replaces the
+    /// present one. Where they lack the bytes for that, its work ends.
+    func setQuotas(_ quotas: Set<QuotaName>) {
+        let isOther = currentKind.withLock { kind in
+            defer { kind.quotas = quotas }
+            return kind.quotas != quotas
+        }
+        guard isOther, !isFree else { return }
+        state.withLock { $0.isRecharged = true }
+        ledger.renewals.next(in: ledger)
+    }
 
     /// All bytes that it has sent.
     var total: Int64 { state.withLock { $0.step.total.bytes } }
@@ -243,11 +259,14 @@ final class QuotaAccount: Sendable {
     /// The part of this account in a renewal, which other accounts may have requested; `nil`: it has enough. Has to be
     /// followed by ``endRenewal(_:_:_:)``.
     func beginRenewal() -> Renewal? {
+        let kind = kind
         let countsBytes = ledger.countsBytes(of: kind)
         let countsReceived = ledger.countsReceived(of: kind)
         let now = ledger.clocks.monotonic()
         return state.withLock { state in
             let need = state.renewals.takeRequest()
+            let isRecharged = state.isRecharged
+            state.isRecharged = false
             state.step.setCountsReceived(countsReceived)
             if state.renewals.isOver { return nil }
             // No more than it is going to need.
@@ -256,11 +275,13 @@ final class QuotaAccount: Sendable {
             // A reservation that was made without a quota is too large under one.
             guard
                 let (kept, wanted) = state.step.replacement(
-                    upTo: countsBytes ? min(whole, next) : whole, mayShrink: countsBytes, need: need)
+                    upTo: countsBytes ? min(whole, next) : whole, mayShrink: countsBytes, need: need,
+                    isForced: isRecharged)
             else { return nil }
             state.renewals.begin()
             let renewal = Renewal(
-                account: self, step: state.step.reservation, spent: state.step.unentered, kept: kept,
+                account: self, kind: kind, isRecharged: isRecharged, step: state.step.reservation,
+                spent: state.step.unentered, kept: kept,
                 keptReceived: max(0, state.step.receivedLeft), wanted: wanted, isNeeded: need != nil)
             state.step.beginRenewal(keeping: kept)
             return renewal
@@ -272,6 +293,11 @@ final class QuotaAccount: Sendable {
         let isOver = state.withLock { state -> Bool in
             state.renewals.end()
             state.step.endRenewal(more, entered: renewal.spent, at: now)
+            // What it has left is not charged to the quotas that count it.
+            if more == nil, renewal.isRecharged {
+                state.renewals.exhaust()
+                return true
+            }
             // An account that did not request the renewal first uses its remaining bytes, and then requests more.
             if more == nil, renewal.isNeeded {
                 state.renewals.exhaust()
@@ -312,6 +338,6 @@ final class QuotaAccount: Sendable {
             return (step, spent)
         }
         if let step { return Payment(closing: step, spent) }
-        return spent == .none ? nil : Payment(key, spent)
+        return spent == .none ? nil : Payment(key, spent, quotas: kind.quotas)
     }
 }

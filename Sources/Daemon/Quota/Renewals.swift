@@ -5,6 +5,10 @@ internal import Synchronization
 /// The request of one account: its sent bytes are entered, and a step of another size replaces the present one.
 struct Renewal: Sendable {
     let account: QuotaAccount
+    /// The class that the next step is charged to.
+    let kind: QuotaState.Class
+    /// Whether the present step is charged to other quotas.
+    let isRecharged: Bool
     let step: StoredReservation?
     /// Bytes of that step to be entered.
     let spent: Spending

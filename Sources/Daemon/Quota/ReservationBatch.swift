@@ -63,8 +63,13 @@ final class ReservationBatch: Sendable {
         return nil
     }
 
+    /// The rules that apply to an upload now.
+    func appliedRules(_ upload: UploadRecord, in now: PolicySnapshot) -> AppliedRules {
+        if case .open(let route) = now.route(to: destination, from: origin(upload)) { route.applied } else { .init() }
+    }
+
     private func kind(_ folder: String, _ route: Admission.Route) -> QuotaState.Class {
-        QuotaState.Class(destination, from: folder, isMetered: route.countsAsMetered)
+        QuotaState.Class(destination, from: folder, route.applied.quotas)
     }
 
     private func key(_ folder: String, _ route: Admission.Route) -> SpendingAccount {
@@ -107,7 +112,8 @@ final class ReservationBatch: Sendable {
         for claim in claims {
             let folder = claim.upload.folder
             accounts[claim.upload.id] = QuotaAccount(
-                key(folder, route), kind(folder, route), size: max(0, claim.asset.stagedSize - claim.upload.acked),
+                key(folder, route), kind(folder, self.route(for: claim.upload) ?? route),
+                size: max(0, claim.asset.stagedSize - claim.upload.acked),
                 step: claim.step, isExempt: origin(claim.upload).exempt.contains(.quota),
                 isFree: route.ledger == .local,
                 countsNotes: countsNotes, in: ledger)

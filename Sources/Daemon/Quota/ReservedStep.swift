@@ -58,12 +58,14 @@ struct ReservedStep {
     ///   - target: The size of the next step, at most what the account is going to send.
     ///   - mayShrink: Whether bytes that were reserved without a quota are given back.
     ///   - need: The reason why the account has requested it; `nil` where another account has.
-    func replacement(upTo target: Int64, mayShrink: Bool, need: AccountRenewals.Need?) -> (kept: Int64, wanted: Int64)?
-    {
+    ///   - isForced: Whether it is charged to other quotas, and replaced also where it is good enough.
+    func replacement(
+        upTo target: Int64, mayShrink: Bool, need: AccountRenewals.Need?, isForced: Bool = false
+    ) -> (kept: Int64, wanted: Int64)? {
         let left = max(0, left)
         let kept = mayShrink && left > 2 * target && need == nil ? target : left
         let wanted = need == .sending ? max(target - left, QuotaAccount.margin) : max(0, target - left)
-        return need != nil || kept < left || wanted > target / 16 ? (kept, wanted) : nil
+        return isForced || need != nil || kept < left || wanted > target / 16 ? (kept, wanted) : nil
     }
 
     mutating func setCountsReceived(_ counts: Bool) { countsReceived = counts }

@@ -41,7 +41,7 @@ extension Scheduler {
             if let took = verdict.took { attempts.counters.recordDuration(took, to: name) }
             CrashPoint.reached("completed")
         }
-        facts.quotaWaits.ended(id, lacking: verdict.lacksQuota ? account?.quotaWait : nil)
+        facts.quotaWaits.ended(id, lacking: verdict.lacksQuota ? account?.quotaWait(claim.file) : nil)
         if let failure = verdict.failure { attempts.counters.add(failure, at: name) }
         AttemptLog(log: context.log).report(
             verdict, of: claim, state, sent: account?.total ?? 0,
@@ -119,5 +119,7 @@ extension UploadAttempt.Verdict {
 
 extension QuotaAccount {
     /// The amount that the work lacked at its end; `nil` for none.
-    fileprivate var quotaWait: QuotaWait? { missingBytes.map { QuotaWait(kind: kind, bytes: $0) } }
+    fileprivate func quotaWait(_ file: FileFacts) -> QuotaWait? {
+        missingBytes.map { QuotaWait(kind: kind, bytes: $0, file: .file(file)) }
+    }
 }

@@ -181,6 +181,7 @@ extension Scheduler {
             let accounts = snapshot.accountsWithoutExemption(transfer)
             let isUsedUp = accounts.contains(where: snapshot.isUsedUp)
             if holds.isEmpty, !isUsedUp, snapshot.mayContinue(transfer) {
+                sendingLimits.apply(snapshot.appliedRules(to: transfer), to: transfer)
                 // What it reserves from now on comes out of the quotas.
                 for account in accounts { account.endExemption() }
                 continue
@@ -264,7 +265,7 @@ extension Scheduler {
         if facts.quotaWaits.all.isEmpty { return }
         let exempt = Set(snapshot.exemptUploads.filter { $0.exemptions.contains(.quota) }.map(\.id))
         let ready = facts.quotaWaits.removeReady(
-            snapshot.inputs.quotas, most: context.settings.policy.total,
+            snapshot.inputs.quotas, most: context.settings.policy.total, kind: { snapshot.presentClass(of: $0, $1) },
             isFolderExempt: { snapshot.folder($0).exempt.contains(.quota) }, isExempt: { exempt.contains($0) })
         if ready.isEmpty { return }
         do { try await context.store.write { try $0.waits.end(of: ready.keys.sorted()) } } catch {

@@ -154,10 +154,10 @@ actor Scheduler {
         guard let destination = context.destinations[name], case .go(let free) = snapshot.slots(at: name) else {
             return false
         }
-        let full = snapshot.fullFolders
-        let open = files.all.filter { !full.contains($0.folder) }
+        let slots = ConditionalSlots(to: name, from: files.all, snapshot)
+        let open = files.all.subtracting(slots.full)
         guard case .known(let left) = try await capacityForNew(at: name, destination, from: open) else { return false }
-        let limits = snapshot.batchLimits(to: name, slots: max(1, free / count), destination.bundling)
+        let limits = snapshot.batchLimits(to: name, slots: max(1, min(free / count, slots.room)), destination.bundling)
         let reservations = ReservationBatch(snapshot, to: name, exempting: [], ledger: sendingLimits.ledger)
         var claims = try await claimPreferred(at: name) { passed in
             var claims: [Claim] = []
@@ -216,8 +216,7 @@ actor Scheduler {
     private func startAlone(_ upload: UploadRecord, exempting exemptions: Set<Exemption>) async throws -> Bool {
         let (snapshot, name) = (snapshot, upload.destination)
         guard facts.transfers.carrying(upload.id) == nil, let destination = context.destinations[name],
-            !snapshot.fullFolders.contains(upload.folder),
-            case .go = snapshot.verdict(for: name, from: snapshot.folder(upload.files, exempting: exemptions))
+            snapshot.mayBegin(upload, exempting: exemptions)
         else { return false }
         let reservations = ReservationBatch(snapshot, to: name, exempting: exemptions, ledger: sendingLimits.ledger)
         var claims: [Claim] = []
@@ -293,8 +292,7 @@ actor Scheduler {
             }
             task.cancel()
         }
-        facts.transfers.add(
-            RunningTransfers.Transfer(claims, to: name, over: route, permit.accounts, by: task), number)
+        facts.transfers.add(RunningTransfers.Transfer(claims, to: name, over: route, permit, by: task), number)
         return true
     }
 

@@ -31,13 +31,14 @@ extension Settings {
     /// Folders that skip files whose content was uploaded before.
     var foldersWithoutDuplicates: [String] { folders.filter { $0.duplicates == .skip }.map(\.watch.name) }
 
-    /// Limits in bytes a second over metered networks, by their places in the configuration.
-    var meteredLimits: [String: Int64?] {
-        var limits: [String: Int64?] = ["policy": policy.rules.meteredLimit]
-        for destination in destinations {
-            limits["destinations.\(destination.name)"] = .some(destination.policy.rules.meteredLimit)
-        }
-        for folder in folders { limits["folder \(folder.watch.name)"] = .some(folder.policy.rules.meteredLimit) }
-        return limits
+    /// The limits of the speed whose conditions tell uploads apart.
+    var conditionalRates: Set<AppliedRules.Rate> {
+        let places: [(place: RulePlace, rules: PolicyRules)] =
+            [(.policy, policy.rules)] + destinations.map { (.destination($0.name), $0.policy.rules) }
+            + folders.map { (.folder($0.watch.name), $0.policy.rules) }
+        return Set(
+            places.flatMap { place, rules in
+                rules.bandwidth.filter { !$0.isForAll }.map { AppliedRules.Rate(place: place, rule: $0) }
+            })
     }
 }

@@ -4,13 +4,13 @@ internal import Names
 internal import Synchronization
 internal import Transport
 
-/// The limits in bytes a second: one for all transfers, one for each destination and each folder.
+/// The limits in bytes a second: one for all transfers, one for each destination and each folder, and one for each rule
+/// whose condition tells uploads apart.
 final class BandwidthLimiter: Sendable {
     private struct Limits {
         var destinations: [String: Throttle] = [:]
         var folders: [String: Throttle] = [:]
-        /// Limits over metered networks, by their places in the configuration.
-        var metered: [String: Throttle] = [:]
+        var rules: [AppliedRules.Rate: Throttle] = [:]
     }
 
     private let nameServers = Mutex<[String: NameServers]>([:])
@@ -34,19 +34,33 @@ final class BandwidthLimiter: Sendable {
     /// The limits that apply together to a transfer.
     ///
     /// - Parameter folder: `nil` for requests that belong to no file.
-    func throttles(to destination: String, from folder: String?, _ route: Admission.Route) -> [Throttle] {
+    func throttles(to destination: String, from folder: String?) -> [Throttle] {
         limits.withLock { limits in
-            var throttles = [everything, throttle(destination, &limits.destinations)]
-            if let folder { throttles.append(throttle(folder, &limits.folders)) }
-            if route.countsAsMetered {
-                let places = ["policy", "destinations.\(destination)"] + (folder.map { ["folder \($0)"] } ?? [])
-                throttles += places.map { throttle($0, &limits.metered) }
-            }
-            return throttles
+            [everything, throttle(destination, &limits.destinations)]
+                + (folder.map { [throttle($0, &limits.folders)] } ?? [])
         }
     }
 
-    private func throttle(_ name: String, _ all: inout [String: Throttle]) -> Throttle {
+    /// The limits of the rules that apply to a transfer, as one; see ``update(_:to:)``.
+    func throttle(of applied: AppliedRules) -> Throttle { Throttle(members: members(of: applied), clocks: clocks) }
+
+    /// Other rules apply to a running transfer from now on.
+    ///
+    /// - Parameter throttle: That of the rules which applied until now.
+    func update(_ throttle: Throttle, to applied: AppliedRules) { throttle.replaceMembers(members(of: applied)) }
+
+    private func members(of applied: AppliedRules) -> [Throttle] {
+        if applied.rates.isEmpty { return [] }
+        return limits.withLock { limits in
+            applied.rates.sorted { $0.order < $1.order }.map { rate in
+                let throttle = self.throttle(rate, &limits.rules)
+                Self.set(throttle, rate.rule.limit)
+                return throttle
+            }
+        }
+    }
+
+    private func throttle<Key>(_ name: Key, _ all: inout [Key: Throttle]) -> Throttle {
         if let known = all[name] { return known }
         let made = Throttle(clocks: clocks)
         all[name] = made
@@ -54,12 +68,9 @@ final class BandwidthLimiter: Sendable {
     }
 
     /// Sets the present limits of the policy, in bytes a second; they apply at once to running transfers.
-    func set(
-        everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?], metered: [String: Int64?]
-    ) {
+    func set(everything: Int64?, destinations: [String: Int64?], folders: [String: Int64?]) {
         Self.set(self.everything, everything)
         limits.withLock { limits in
-            for (name, rate) in metered { Self.set(throttle(name, &limits.metered), rate) }
             for (name, rate) in destinations { Self.set(throttle(name, &limits.destinations), rate) }
             for (name, rate) in folders { Self.set(throttle(name, &limits.folders), rate) }
         }
@@ -75,8 +86,9 @@ final class BandwidthLimiter: Sendable {
         set(
             everything: [settings.policy.rules.limit(in: inputs), personal].compactMap { $0 }.min(),
             destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
-            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }),
-            metered: settings.meteredLimits)
+            folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }))
+        let rates = settings.conditionalRates
+        self.limits.withLock { $0.rules = $0.rules.filter { rates.contains($0.key) } }
     }
 
     /// In bytes a second; `nil` for no limit.
@@ -84,6 +96,14 @@ final class BandwidthLimiter: Sendable {
     func rate(ofDestination name: String) -> Int64? { limits.withLock { $0.destinations[name]?.rate } }
     func rate(ofFolder name: String) -> Int64? { limits.withLock { $0.folders[name]?.rate } }
 
+    /// Of the limits of rules that apply to some uploads.
+    func rate(of rate: AppliedRules.Rate) -> Int64? { limits.withLock { $0.rules[rate]?.rate } }
+
     /// Setting the same rate again would wake all transfers that wait for it.
     private static func set(_ throttle: Throttle, _ rate: Int64?) { if throttle.rate != rate { throttle.rate = rate } }
+}
+
+extension AppliedRules.Rate {
+    /// A fixed order of the members of a set.
+    fileprivate var order: String { "\(place.words) \(rule.place) \(rule.words)" }
 }

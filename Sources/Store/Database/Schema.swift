@@ -9,7 +9,7 @@ enum Schema {
     private static let mark: Int64 = 0x736C_7569
     static let steps: [String] = [
         first, media, stagingMode, partDigests, named, trouble, namedAddress, leftThere, sources,
-        stepLinks, received, waste, furthest, failingTime, cards, masks,
+        stepLinks, received, waste, furthest, failingTime, cards, masks, stepQuotas,
     ]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21

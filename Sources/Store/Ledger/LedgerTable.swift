@@ -29,7 +29,7 @@ package struct LedgerTable<Access> {
     /// - Parameters:
     ///   - destination: Only bytes to this destination; `nil` for all.
     ///   - folder: Only bytes from this folder; `nil` for all.
-    ///   - networks: Only bytes over these networks; `nil` for all.
+    ///   - networks: Only bytes over these networks; `nil` for all traffic.
     package func spent(
         since: WallTime, destination: String? = nil, folder: String? = nil, networks: Set<NetworkClass>? = nil
     ) throws -> Spending {
@@ -45,7 +45,7 @@ package struct LedgerTable<Access> {
                 SELECT bytes, files, received, destination, folder, network FROM usage INDEXED BY usage_counted
                 WHERE counted > ?1 - 3600000 AND counted <= ?2 AND hour > ?2
             ) WHERE (?3 IS NULL OR destination = ?3) AND (?4 IS NULL OR folder = ?4)
-            AND (?5 = 1 OR network IN (?6, ?7, ?8, ?9, ?10) OR ?7 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
+            AND (network IN (?5, ?6, ?7, ?8, ?9, ?10) OR ?6 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
             """,
             [.integer(since.milliseconds), .integer(tx.clocks.wall().milliseconds)]
                 + Self.filter(destination, folder, networks)
@@ -54,19 +54,31 @@ package struct LedgerTable<Access> {
 
     /// The amount that was spent in the period of a quota.
     package func spent(for recount: QuotaState.Recount) throws -> Spending {
-        try spent(
+        if let account = recount.name?.account {
+            return try spent(
+                since: recount.since, destination: account.destination, folder: account.folder, networks: [.quota])
+        }
+        return try spent(
             since: recount.since, destination: recount.destination, folder: recount.folder,
-            networks: Self.networks(of: recount))
+            networks: NetworkClass.counting)
     }
 
     /// The amount of a quota that is reserved now.
     package func reserved(for recount: QuotaState.Recount) throws -> Spending {
-        try reserved(destination: recount.destination, folder: recount.folder, networks: Self.networks(of: recount))
+        if let name = recount.name { return try reserved(by: name) }
+        return try reserved(
+            destination: recount.destination, folder: recount.folder, networks: NetworkClass.counting)
     }
 
-    /// As counted at the time of sending: bytes over an unknown network are recorded as metered where they counted so.
-    private static func networks(of recount: QuotaState.Recount) -> Set<NetworkClass> {
-        recount.isMetered ? [.metered] : NetworkClass.counting
+    /// Bytes that are reserved now and charged to a quota with a condition.
+    private func reserved(by name: QuotaName) throws -> Spending {
+        try tx.connection.first(
+            """
+            SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
+                CAST(total(max(received, 0)) AS INTEGER) FROM usage_step
+            WHERE instr(char(10) || quotas || char(10), char(10) || ?1 || char(10)) > 0
+            """, [.text(name.key)]
+        ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
 
     /// Bytes that are reserved now.
@@ -78,7 +90,7 @@ package struct LedgerTable<Access> {
             SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
                 CAST(total(max(received, 0)) AS INTEGER) FROM usage_step
             WHERE (?1 IS NULL OR destination = ?1) AND (?2 IS NULL OR folder = ?2)
-            AND (?3 = 1 OR network IN (?4, ?5, ?6, ?7, ?8) OR ?5 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
+            AND (network IN (?3, ?4, ?5, ?6, ?7, ?8) OR ?4 <> '' AND network NOT IN (\(NetworkClass.inSQL)))
             """, Self.filter(destination, folder, networks)
         ) { Spending(bytes: $0.integer(0), received: $0.integer(2), files: $0.integer(1)) } ?? .none
     }
@@ -86,8 +98,9 @@ package struct LedgerTable<Access> {
     private static func filter(
         _ destination: String?, _ folder: String?, _ networks: Set<NetworkClass>?
     ) -> [Connection.Value] {
-        [.init(destination), .init(folder), .integer(networks == nil ? 1 : 0)]
-            + NetworkClass.allCases.map { .text(networks?.contains($0) == true ? $0.rawValue : "") }
+        let networks = networks ?? NetworkClass.traffic
+        return [.init(destination), .init(folder)]
+            + NetworkClass.allCases.map { .text(networks.contains($0) ? $0.rawValue : "") }
     }
 
     /// Settled bytes that were sent since then, the oldest first. Rows dated later than now keep the hour in which they
@@ -97,7 +110,7 @@ package struct LedgerTable<Access> {
             """
             SELECT CASE WHEN hour <= ?2 THEN hour ELSE min(coalesce(counted, ?2), ?2) END AS at,
             destination, folder, network, bytes, files, received FROM usage
-            WHERE hour > ?1 - 90000000 AND at >= ?1 ORDER BY at
+            WHERE hour > ?1 - 90000000 AND at >= ?1 AND network <> 'quota' ORDER BY at
             """, [.integer(since.milliseconds), .integer(tx.clocks.wall().milliseconds)]
         ) { row in
             UsageRow(
@@ -173,28 +186,52 @@ extension LedgerTable where Access == Writing {
         let (account, spending) = (reservation.account, reservation.spending)
         try tx.connection.run(
             """
-            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links, received)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            INSERT INTO usage_step (hour, destination, folder, network, bytes, files, links, received, quotas)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             """,
             [
                 .integer(hour.lowerBound.milliseconds), .text(account.destination), .text(account.folder ?? ""),
                 .text(account.network.rawValue), .integer(max(0, spending.bytes)), .integer(max(0, spending.files)),
                 .init(reservation.links { tx.session.linkBytes(.now) }), .integer(max(0, spending.received)),
+                .init(reservation.quotasText),
             ])
         return StoredReservation(id: tx.connection.lastRow, account: account, spending: spending)
     }
 
     /// Enters a payment. A payment for a step that is settled already is ignored.
     func enter(_ payment: Payment) throws {
+        var quotas = payment.quotas
         if let step = payment.step {
-            let isOpen = try tx.connection.first(
-                "DELETE FROM usage_step WHERE id = ?1 RETURNING id", [.integer(step.id)]
-            ) {
-                _ in true
-            }
-            guard isOpen == true else { return }
+            let charged = try tx.connection.first(
+                "DELETE FROM usage_step WHERE id = ?1 RETURNING quotas", [.integer(step.id)]
+            ) { Reservation.quotas(inText: $0.optionalText(0)) }
+            guard let charged else { return }
+            quotas = charged
         }
-        try enter(payment.spending, payment.account, hour)
+        try enter(payment.spending, payment.account, quotas, hour)
+    }
+
+    /// Enters bytes of an account, and the same for each of the quotas with conditions that count them.
+    func enter(
+        _ spending: Spending, _ account: SpendingAccount, _ quotas: Set<QuotaName>, _ hour: Range<WallTime>
+    ) throws {
+        try enter(spending, account, hour)
+        for name in quotas { try enter(spending, name.account, hour) }
+    }
+
+    /// Sets the usage of a quota with a condition in its present period, without reservations.
+    ///
+    /// - Parameter recount: The quota, with the beginning of its period.
+    package func set(_ recount: QuotaState.Recount, to spending: Spending) throws {
+        guard let account = recount.name?.account else { return }
+        // Every row that counts in the period, whichever of its two hours is the reason.
+        try tx.connection.run(
+            """
+            DELETE FROM usage WHERE network = 'quota' AND destination = ?1 AND folder = ?2
+            AND (ends > ?3 OR counted > ?3 - 3600000)
+            """,
+            [.text(account.destination), .init(account.folder), .integer(recount.since.milliseconds)])
+        try enter(spending, account, hour)
     }
 
     func enter(_ spending: Spending, _ account: SpendingAccount, _ hour: Range<WallTime>) throws {

@@ -16,11 +16,26 @@ package struct Reservation: Sendable, Hashable {
     }
 
     package var since: Since
+    /// The quotas with conditions that count it, also when it is settled.
+    package var quotas: Set<QuotaName>
 
-    package init(_ account: SpendingAccount, _ spending: Spending, since: Since = .now) {
+    package init(
+        _ account: SpendingAccount, _ spending: Spending, since: Since = .now, quotas: Set<QuotaName> = []
+    ) {
         self.account = account
         self.spending = spending
         self.since = since
+        self.quotas = quotas
+    }
+
+    /// The names of the quotas as text: one in each line; `nil` for none.
+    var quotasText: String? {
+        quotas.isEmpty ? nil : quotas.map(\.key).sorted().joined(separator: "\n")
+    }
+
+    /// see ``quotasText``.
+    static func quotas(inText text: String?) -> Set<QuotaName> {
+        Set((text ?? "").split(separator: "\n").compactMap { QuotaName(key: $0) })
     }
 
     /// As text, for a later start that may give some of it back.
@@ -46,10 +61,13 @@ package struct Payment: Sendable, Hashable {
     package let step: StoredReservation?
     package let account: SpendingAccount
     package let spending: Spending
+    /// The quotas with conditions that count bytes without a reservation.
+    package let quotas: Set<QuotaName>
 
     /// Bytes that were sent without a reservation.
-    package init(_ account: SpendingAccount, _ spending: Spending) {
+    package init(_ account: SpendingAccount, _ spending: Spending, quotas: Set<QuotaName> = []) {
         step = nil
+        self.quotas = quotas
         self.account = account
         self.spending = spending
     }
@@ -57,6 +75,7 @@ package struct Payment: Sendable, Hashable {
     /// Replaces the reservation by the bytes that were sent: fewer, or more.
     package init(closing step: StoredReservation, _ actual: Spending) {
         self.step = step
+        quotas = []
         account = step.account
         spending = actual
     }

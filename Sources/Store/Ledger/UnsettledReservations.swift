@@ -12,6 +12,11 @@ extension Schema {
         ALTER TABLE usage ADD COLUMN received INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE usage_step ADD COLUMN received INTEGER NOT NULL DEFAULT 0;
         """
+
+    static let stepQuotas = """
+        -- The quotas with conditions that the step is charged to (QuotaName.key), one in each line.
+        ALTER TABLE usage_step ADD COLUMN quotas TEXT;
+        """
 }
 
 /// The amount that a start counted as sent for the reservations that an earlier run did not settle.
@@ -38,7 +43,7 @@ extension UnsettledReservations where Access == Writing {
     /// - Returns: `nil` if nothing was left.
     func close() throws -> CrashCharge? {
         let left = try tx.connection.all(
-            "SELECT hour, destination, folder, network, bytes, files, links, received FROM usage_step"
+            "SELECT hour, destination, folder, network, bytes, files, links, received, quotas FROM usage_step"
         ) { row in
             (
                 hour: WallTime(milliseconds: row.integer(0)),
@@ -46,7 +51,8 @@ extension UnsettledReservations where Access == Writing {
                     destination: row.text(1), folder: row.text(2).isEmpty ? nil : row.text(2),
                     network: NetworkClass(rawValue: row.text(3)) ?? .unknown),
                 spending: Spending(bytes: row.integer(4), received: row.integer(7), files: row.integer(5)),
-                links: row.optionalText(6).flatMap { LinkBytes($0) }
+                links: row.optionalText(6).flatMap { LinkBytes($0) },
+                quotas: Reservation.quotas(inText: row.optionalText(8))
             )
         }
         if left.isEmpty { return nil }
@@ -80,7 +86,8 @@ extension UnsettledReservations where Access == Writing {
             // It may have been sent until a moment ago; but a clock that is not set yet is no evidence.
             let time = max(step.hour, tx.clocks.wall())
             charged += spending
-            try tx.ledger.enter(spending, step.account, Period.hour.interval(around: time, in: tx.session.zone))
+            try tx.ledger.enter(
+                spending, step.account, step.quotas, Period.hour.interval(around: time, in: tx.session.zone))
         }
         try tx.connection.run("DELETE FROM usage_step")
         return CrashCharge(spending: charged, isBounded: isBounded)

@@ -33,6 +33,12 @@ package enum Event: Sendable, Hashable {
     /// An exception is over.
     case allowedNoMore(OverrideRecord.Scope, name: String, kind: String)
     case quotaReached(QuotaThresholds.Reached)
+    /// A person has set the usage of a quota with a condition.
+    ///
+    /// - Parameters:
+    ///   - counts: `bytes` or `files`.
+    ///   - from: The usage before.
+    case usageSet(RulePlace, name: String, counts: String, from: Int64, to: Int64, by: String)
     case safeToRemove(RemovalSafety, folders: [String], path: FilePath, medium: String?, unverified: Int, failed: Int)
 
     package var type: EventType {
@@ -54,6 +60,7 @@ package enum Event: Sendable, Hashable {
         case .resumed: .resumed
         case .allowed, .allowedNoMore: .allowed
         case .quotaReached: .quotaReached
+        case .usageSet: .usageSet
         case .safeToRemove: .safeToRemove
         }
     }
@@ -95,6 +102,10 @@ package enum Event: Sendable, Hashable {
         case .allowedNoMore(let scope, let name, let kind):
             return [.scope: scope.rawValue, .name: name, .kind: kind, .until: "over"]
         case .quotaReached(let reached): return Self.detail(reached)
+        case .usageSet(let place, let name, let counts, let before, let used, let author):
+            return [
+                .place: place.words, .name: name, .counts: counts, .from: "\(before)", .to: "\(used)", .by: author,
+            ]
         case .safeToRemove(let level, let folders, let path, let medium, let unverified, let failed):
             return [
                 .level: level.rawValue, .folders: folders.joined(separator: ", "), .path: path.display,
@@ -106,10 +117,11 @@ package enum Event: Sendable, Hashable {
     private static func detail(_ reached: QuotaThresholds.Reached) -> [EventField: String] {
         var detail: [EventField: String] = [
             .place: reached.place.words, .quota: reached.text, .counts: reached.counts,
-            .network: reached.quota.network.rawValue, .threshold: "\(reached.threshold)",
+            .threshold: "\(reached.threshold)",
             .percent: "\(reached.percent)", .used: "\(reached.used)", .limit: "\(reached.limit)",
             .from: reached.stretch.lowerBound.description, .until: reached.stretch.upperBound.description,
         ]
+        if let name = reached.quota.name { detail[.name] = name }
         if reached.counts == "bytes" { detail[.direction] = reached.quota.direction.rawValue }
         switch reached.place {
         case .policy: break

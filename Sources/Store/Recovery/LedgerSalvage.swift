@@ -31,11 +31,12 @@ enum LedgerSalvage {
     static func steps(_ reading: Connection) -> ([Payment], Bool) {
         var steps: [Payment] = []
         do {
-            try reading.query("SELECT destination, folder, network, bytes, files, received FROM usage_step") {
+            try reading.query("SELECT destination, folder, network, bytes, files, received, quotas FROM usage_step") {
                 row throws(StoreError) in
                 while try row.next() {
                     guard let account = account(row, 0), let spending = spending(row, 3, received: 5) else { continue }
-                    steps.append(Payment(account, spending))
+                    let quotas = Reservation.quotas(inText: row.optionalText(6))
+                    steps.append(Payment(account, spending, quotas: quotas))
                 }
             }
             return (steps, true)

@@ -105,7 +105,6 @@ struct PatternFolderTests {
             (Self.anyCard + ", concurrency: 2", "would hold for each card alone"),
             (Self.anyCard + ", bandwidth: 2 MB/s", "would hold for each card alone"),
             (Self.anyCard + ", quotas: [{per: day, bytes: 1 GB}]", "would hold for each card alone"),
-            (Self.anyCard + ", metered: {limit: 1 MB/s}", "would hold for each card alone"),
         ])
     func refused(keys: String, text: String) {
         let found = errors { () throws(ConfigErrors) in try load(keys) }

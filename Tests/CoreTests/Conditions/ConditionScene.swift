@@ -48,6 +48,10 @@ struct ConditionScene {
     var destinationRules: [PauseRule] = []
     var folderRules: [PauseRule] = []
     var unknownCost: UnknownNetwork?
+    /// Limits that hold nothing.
+    var rates: [RateRule] = []
+    var quotas: [Quota] = []
+    var slots: [ConcurrencyRule] = []
 
     init(at now: WallTime = utc("2026-11-25T12:00:00")) { self.now = now }
 
@@ -83,6 +87,27 @@ struct ConditionScene {
 
     static func rule(_ dice: inout Dice, _ name: String) -> PauseRule {
         PauseRule(name: name, when: condition(&dice, depth: 1), override: Bool.random(using: &dice) ? .allow : .never)
+    }
+
+    /// Draws limits of all kinds.
+    mutating func drawLimits(_ dice: inout Dice) {
+        rates = (0..<Int.random(in: 0...3, using: &dice)).map { Self.rate(&dice, "l\($0)") }
+        quotas = (0..<Int.random(in: 0...2, using: &dice)).map { Self.quota(&dice, "q\($0)") }
+        slots = (0..<Int.random(in: 0...2, using: &dice)).map { _ in Self.slots(&dice) }
+    }
+
+    static func rate(_ dice: inout Dice, _ name: String) -> RateRule {
+        RateRule(
+            name: name, limit: Int64.random(in: 1...9, using: &dice) * 1000,
+            when: Int.random(in: 0...4, using: &dice) == 0 ? nil : condition(&dice, depth: 1))
+    }
+
+    static func quota(_ dice: inout Dice, _ name: String) -> Quota {
+        Quota(period: .day, bytes: 1 << 30, name: name, when: condition(&dice, depth: 1))
+    }
+
+    static func slots(_ dice: inout Dice) -> ConcurrencyRule {
+        ConcurrencyRule(atMost: Int.random(in: 1...4, using: &dice), when: condition(&dice, depth: 1))
     }
 
     /// As a configuration can write it.
@@ -150,7 +175,9 @@ struct ConditionScene {
             name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
             rules: PolicyRules(pauses: destinationRules), reachability: reached,
             reachabilitySince: WallTime(milliseconds: 0))
-        let everywhere = PolicyRules(pauses: rules, meteredUnknown: unknownCost, networks: Self.networks)
+        let everywhere = PolicyRules(
+            bandwidth: rates, concurrency: slots, pauses: rules, meteredUnknown: unknownCost, networks: Self.networks,
+            quotas: quotas)
         return (
             Admission(total: 2, rules: everywhere), remote,
             Admission.FolderState(name: "door", file: file, rules: PolicyRules(pauses: folderRules))
@@ -168,6 +195,16 @@ struct ConditionScene {
         let (admission, remote, folder) = parts
         return admission.routeDecision(to: remote, from: folder, in: inputs)
     }
+
+    /// The lowest limit of the speed in bytes a second, of the place and of what applies on the route; `nil` without a
+    /// route.
+    var speed: Int64? {
+        guard case .open(let route) = route else { return nil }
+        return [parts.admission.rules.limit(in: inputs), route.applied.lowestRate].compactMap { $0 }.min() ?? .max
+    }
+
+    /// The rules that apply on the route; `nil` without one.
+    var applied: AppliedRules? { if case .open(let route) = route { route.applied } else { nil } }
 
     var nextChange: WallTime? {
         let (admission, remote, folder) = parts

@@ -218,7 +218,7 @@ struct TunnelTests {
                 reachability: .over([NetworkPath(link: 30)]))
             return Admission(total: 1, rules: rules).routeDecision(to: remote, in: inputs)
         }
-        guard case .closed(let holds, true) = way(PolicyRules(metered: .pause)) else {
+        guard case .closed(let holds, _) = way(PolicyRules(metered: .pause)) else {
             Issue.record("the way is open")
             return
         }

@@ -18,7 +18,7 @@ struct RouteChoiceTests {
         _ links: [Int32], _ rules: PolicyRules, exempt: Set<Exemption> = []
     ) -> Admission.RouteChoice? {
         var rules = rules
-        if rules.metered != nil {
+        if rules.metered != nil || !rules.bandwidth.isEmpty {
             rules.networks = [
                 NetworkRule(interface: "wan0", isMetered: false), NetworkRule(interface: "lte0", isMetered: true),
             ]
@@ -58,14 +58,18 @@ struct RouteChoiceTests {
 
     @Test("an equal unmetered route, if the kernel's is not")
     func equal() throws {
-        for rules in [Self.pause, PolicyRules(metered: .allow), PolicyRules(metered: .limit(1000))] {
+        for rules in [
+            Self.pause, PolicyRules(metered: .allow),
+            PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))]),
+        ] {
             let choice = try #require(Self.choice([3, 2], rules))
             #expect(choice.interface == "wan0")
             #expect(
                 choice.reason
                     == "equal to the kernel's own route through lte0, with metric 20, allowed and free (\(Self.free))")
         }
-        let limited = try #require(Self.choice([3, 2], PolicyRules(metered: .limit(1000))))
+        let limited = try #require(
+            Self.choice([3, 2], PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])))
         #expect(
             limited.refused == [
                 Admission.RouteChoice.Refused(
@@ -75,7 +79,8 @@ struct RouteChoiceTests {
 
     @Test("a metered route is chosen if no unmetered one is equal, an unmetered one even if metered is allowed")
     func metered() throws {
-        let choice = try #require(Self.choice([3], PolicyRules(metered: .limit(1000))))
+        let choice = try #require(
+            Self.choice([3], PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])))
         #expect(choice.interface == "lte0" && choice.refused.isEmpty)
         #expect(choice.reason.contains("it counts as metered (\(Self.costly)), and no free route is equal to it"))
         #expect(Self.choice([3, 2], Self.pause, exempt: [.metered])?.interface == "wan0")

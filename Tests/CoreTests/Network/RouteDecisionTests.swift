@@ -54,9 +54,15 @@ struct RouteDecisionTests {
     func choice() {
         #expect(way([2, 4], policy: pause).route?.interface == "eth0")
         #expect(way([4, 2], policy: pause).route?.interface == "eth0")
-        #expect(way([4, 2], policy: PolicyRules(metered: .limit(1000))).route?.interface == "eth0")
-        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).route?.interface == "wwan0")
-        #expect(way([4], policy: PolicyRules(metered: .limit(1000))).route?.countsAsMetered == true)
+        #expect(
+            way([4, 2], policy: PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])).route?
+                .interface == "eth0")
+        #expect(
+            way([4], policy: PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])).route?
+                .interface == "wwan0")
+        #expect(
+            way([4], policy: PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])).route?
+                .countsAsMetered == true)
         #expect(way([4], policy: pause).hold?.kind == .metered)
     }
 
@@ -76,14 +82,14 @@ struct RouteDecisionTests {
     @Test("rules without effect at a folder are named, and effective ones are not")
     func withoutEffect() {
         let folder = DestinationSite.folder("/srv", cost: nil)
-        var rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 1000)], quotas: [Quota(period: .day, files: 0)])
+        var rules = PolicyRules(bandwidth: [RateRule(limit: 1000)], quotas: [Quota(period: .day, files: 0)])
         let words = rules.withoutEffect(at: folder, .local)
         #expect(words.count == 2 && words[0].contains("quotas count nothing") && words[1].contains("slows nothing"))
         // Bytes to another machine's folder are counted, but not limited in speed.
         #expect(rules.withoutEffect(at: folder, .mount(.unknown, text: "nfs")) == [words[1]])
         #expect(rules.withoutEffect(at: .server(host: "nas", port: 80), .local).isEmpty)
         // A limit of 0 holds.
-        rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)])
+        rules = PolicyRules(bandwidth: [RateRule(limit: 0)])
         #expect(rules.withoutEffect(at: folder, .local).isEmpty)
     }
 
@@ -136,7 +142,7 @@ struct RouteDecisionTests {
     func forbiddenAndMetered() {
         var policy = pause
         policy.networks = [NetworkRule(interface: "wwan*", isAllowed: false)]
-        guard case .closed(let holds, true) = way([4], policy: policy) else {
+        guard case .closed(let holds, _) = way([4], policy: policy) else {
             Issue.record("unexpected: \(way([4], policy: policy))")
             return
         }
@@ -147,7 +153,8 @@ struct RouteDecisionTests {
     @Test("for a metered network each exhausted quota is shown, and for others only those that count everywhere")
     func quotasBehind() {
         let quotas = [
-            Quota(period: .day, bytes: 0, network: .metered), Quota(period: .week(startsOn: .mon), bytes: 0),
+            Quota(period: .day, bytes: 0, name: "lte", when: .fact(.metered(true))),
+            Quota(period: .week(startsOn: .mon), bytes: 0),
         ]
         let rules = PolicyRules(metered: .pause, quotas: quotas)
         func kinds(_ reachability: Reachability, exempt: Set<Exemption> = []) -> [String] {
@@ -178,7 +185,7 @@ struct RouteDecisionTests {
         #expect(way([], policy: pause).hold?.kind == .offline)
         // An interface that no longer exists.
         #expect(way([9], policy: pause).hold != nil)
-        #expect(way([9], policy: PolicyRules(metered: .limit(5))).hold != nil)
+        #expect(way([9], policy: PolicyRules(bandwidth: [RateRule(limit: 5, when: .fact(.metered(true)))])).hold != nil)
     }
 
     @Test("a folder of another machine has the configured cost, or else unknown")
@@ -188,7 +195,10 @@ struct RouteDecisionTests {
         #expect(way([], policy: pause, reachability: .mount(.metered, text: "x")).hold != nil)
         #expect(way([], reachability: .mount(.metered, text: "x")).route?.ledger == .any)
         #expect(
-            way([], policy: PolicyRules(metered: .limit(9)), reachability: .mount(.metered, text: "x")).route?.ledger
+            way(
+                [], policy: PolicyRules(bandwidth: [RateRule(limit: 9, when: .fact(.metered(true)))]),
+                reachability: .mount(.metered, text: "x")
+            ).route?.ledger
                 == .metered)
     }
 
@@ -199,8 +209,10 @@ struct RouteDecisionTests {
             var dice = Dice(seed: seed)
             func flip() -> Bool { Bool.random(using: &dice) }
             func rules() -> PolicyRules {
-                PolicyRules(
-                    metered: [nil, .allow, .pause, .limit(0), .limit(1000)].randomElement(using: &dice) ?? nil,
+                let limit: Int64? = [nil, nil, 0, 1000].randomElement(using: &dice) ?? nil
+                return PolicyRules(
+                    bandwidth: limit.map { [RateRule(limit: $0, when: .fact(.metered(true)))] } ?? [],
+                    metered: [nil, .allow, .pause].randomElement(using: &dice) ?? nil,
                     meteredUnknown: [nil, nil, .allow, .metered].randomElement(using: &dice) ?? nil,
                     networks: (0..<Int.random(in: 0...2, using: &dice)).map { _ in
                         NetworkRule(
@@ -212,7 +224,9 @@ struct RouteDecisionTests {
             let places = [rules(), rules(), rules()]
             let paths = [Int32(2), 3, 4].shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
             let answer = way(Array(paths), policy: places[0], remote: places[1], folder: places[2])
-            let depends = places.contains { !$0.networks.isEmpty || ($0.metered ?? .allow) != .allow }
+            let depends = places.contains {
+                !$0.networks.isEmpty || $0.metered == .pause || !$0.bandwidth.isEmpty
+            }
             /// Whether bytes cost money on the interface; `nil` if none may be sent.
             func costs(_ index: Int32) -> Bool? {
                 let name = ["", "", "eth0", "wlan0", "wwan0"][Int(index)]
@@ -225,7 +239,8 @@ struct RouteDecisionTests {
                 let cost: Metered = costs.isEmpty ? native : costs.contains(true) ? .metered : .unmetered
                 let words = places.compactMap(\.meteredUnknown)
                 let counts = cost == .metered || cost == .unknown && (words.contains(.metered) || words.isEmpty)
-                return counts && places.contains { $0.metered == .pause || $0.metered == .limit(0) } ? nil : counts
+                return counts && places.contains { $0.metered == .pause || $0.bandwidth.first?.limit == 0 }
+                    ? nil : counts
             }
             let open = paths.filter { costs($0) != nil }
             // Of the routes that can be bound, an unmetered one; bytes that are not bound follow the kernel's route.

@@ -23,7 +23,9 @@ struct PlanAgreementTests {
             let from = Int.random(in: 19...23, using: &dice)
             var policy = PolicyRules()
             if !chance(4) { policy.windows = [Window(from: from * 60, to: Int.random(in: 2...9, using: &dice) * 60)] }
-            if chance(2) { policy.bandwidth = [.init(window: Window(from: 60, to: 4 * 60), limit: 700_000)] }
+            if chance(2) {
+                policy.bandwidth = [.init(limit: 700_000, when: .fact(.between([Window(from: 60, to: 4 * 60)])))]
+            }
             quota = chance(3) ? nil : Int64.random(in: 4...14, using: &dice) * 1_000_000_000
             var nas = PolicyRules()
             if let quota { nas.quotas = [Quota(period: .day, bytes: quota)] }
@@ -207,7 +209,7 @@ struct LiveScheduler {
         remotes.firstIndex { $0.name == question.queues[queue].destination } ?? 0
     }
     private func kind(_ queue: Int) -> QuotaState.Class {
-        QuotaState.Class(question.queues[queue].destination, from: question.queues[queue].folder, isMetered: false)
+        QuotaState.Class(question.queues[queue].destination, from: question.queues[queue].folder)
     }
 
     private mutating func status() {

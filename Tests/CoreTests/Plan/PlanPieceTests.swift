@@ -108,7 +108,7 @@ struct PlanPieceTests {
             quotas: [Quota(period: .day, bytes: 30 * Self.mb)], sizes: [20 * Self.mb], piece: 20 * Self.mb)
         question.queues[0].uploads[0].isUnderWay = true
         question.inputs.quotas.open(
-            7, Spending(bytes: 21_266_384), for: QuotaState.Class("s3", from: "door", isMetered: false), at: Self.now)
+            7, Spending(bytes: 21_266_384), for: QuotaState.Class("s3", from: "door"), at: Self.now)
         #expect(Plan(question).outcomes.first?.ends == Self.now.advanced(by: .seconds(20)))
     }
 

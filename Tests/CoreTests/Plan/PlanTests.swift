@@ -106,7 +106,7 @@ struct PlanTests {
         queue.uploads[1].isBegun = true
         var question = Self.question(policy: rules, [queue])
         question.inputs.quotas.spend(
-            Spending(files: 1), for: QuotaState.Class("nas", from: "door", isMetered: false), at: Self.now)
+            Spending(files: 1), for: QuotaState.Class("nas", from: "door"), at: Self.now)
         var ends: [Int: WallTime] = [:]
         _ = Plan(question) { ends[$0.place] = $0.at }
         #expect(
@@ -199,7 +199,7 @@ struct PlanTests {
         var question = Self.question(nas: rules, [Self.queue([3 * Self.gb, 4 * Self.gb])])
         question.queues[0].uploads[0].isUnderWay = true
         question.queues[0].uploads[0].isBegun = true
-        let kind = QuotaState.Class("nas", from: "door", isMetered: false)
+        let kind = QuotaState.Class("nas", from: "door")
         question.inputs.quotas.spend(Spending(bytes: Self.gb), for: kind, at: Self.now)
         question.inputs.quotas.open(1, Spending(bytes: 4 * Self.gb), for: kind, at: Self.now)
         #expect(Plan(question).steps.map(\.bytes) == [4 * Self.gb, 3 * Self.gb])
@@ -210,7 +210,7 @@ struct PlanTests {
         for rate in [nil, 1_000_000] as [Int64?] {
             for rules in [
                 PolicyRules(quotas: [Quota(period: .day, files: 0)]),
-                PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)]),
+                PolicyRules(bandwidth: [RateRule(limit: 0)]),
             ] {
                 let outcome = try #require(
                     Plan(Self.question(policy: rules, [Self.queue([1000])], rate: rate)).outcomes.first)
@@ -247,7 +247,9 @@ struct PlanTests {
 
     @Test("limits share the bandwidth, and another limit counts from its time")
     func limits() throws {
-        let slow = PolicyRules(bandwidth: [.init(window: Window(from: 20 * 60, to: 21 * 60), limit: 100_000)])
+        let slow = PolicyRules(bandwidth: [
+            .init(limit: 100_000, when: .fact(.between([Window(from: 20 * 60, to: 21 * 60)])))
+        ])
         let plan = Plan(
             Self.question(door: slow, [Self.queue([720_000_000]), Self.queue([7_200_000_000], folder: "yard")]))
         let door = try #require(plan.steps.first { $0.folder == "door" })
@@ -284,7 +286,7 @@ struct PlanTests {
                 Plan.Queue(folder: "yard", destination: "nas", uploads: [Plan.Upload(left: 1_000_000, priority: 9)]),
             ])
         question.inputs.quotas.open(
-            1, Spending(bytes: 8 << 20, files: 1), for: .init("nas", from: "door", isMetered: false), at: Self.now)
+            1, Spending(bytes: 8 << 20, files: 1), for: .init("nas", from: "door"), at: Self.now)
         var order: [Int] = []
         let plan = Plan(question) { order.append($0.queue) }
         #expect(order == [0, 1])

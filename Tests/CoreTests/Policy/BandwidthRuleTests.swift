@@ -6,8 +6,8 @@ import Testing
 @Suite("Bandwidth by time")
 struct BandwidthRuleTests {
     private static let rules = PolicyRules(bandwidth: [
-        .init(limit: 5_000_000), .init(window: Window(from: 8 * 60, to: 18 * 60), limit: 2_000_000),
-        .init(window: Window(from: 12 * 60, to: 13 * 60), limit: 0),
+        .init(limit: 5_000_000), .init(limit: 2_000_000, when: .fact(.between([Window(from: 8 * 60, to: 18 * 60)]))),
+        .init(limit: 0, when: .fact(.between([Window(from: 12 * 60, to: 13 * 60)]))),
     ])
 
     private static func inputs(_ at: String, _ trouble: Hold? = nil) -> Admission.PolicyInputs {
@@ -29,11 +29,19 @@ struct BandwidthRuleTests {
 
     @Test("zero bandwidth is a hold with an end; another limit is a change and no hold")
     func still() throws {
-        let noon = try #require(Self.rules.holds("policy", in: Self.inputs("12:30")).first)
-        #expect(noon.kind == .schedule)
+        func holds(_ at: String) -> [Hold] {
+            let remote = Admission.DestinationState(
+                name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth())
+            return Admission(total: 1, rules: Self.rules).hardBlockers(on: remote, in: Self.inputs(at))
+        }
+        let noon = try #require(holds("12:30").first)
+        #expect(noon.kind == .rule && noon.rule == "bandwidth")
+        #expect(
+            noon.text
+                == "the rule `bandwidth` of policy sets the bandwidth to 0 while it is between 12:00-13:00")
         #expect(noon.since == utc("2026-11-20T12:00:00"))
         #expect(noon.until == utc("2026-11-20T13:00:00"))
-        #expect(Self.rules.holds("policy", in: Self.inputs("13:00")).isEmpty)
+        #expect(holds("13:00").isEmpty)
         #expect(Self.rules.nextChange(in: Self.inputs("13:00")) == utc("2026-11-20T18:00:00"))
         #expect(PolicyRules(bandwidth: [.init(limit: 0)]).holds("policy", in: Self.inputs("13:00")).first?.until == nil)
     }

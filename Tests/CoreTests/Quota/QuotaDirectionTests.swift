@@ -5,7 +5,7 @@ import Testing
 @Suite("Quotas of received bytes")
 struct QuotaDirectionTests {
     private static let now = utc("2026-11-20T10:00:00")
-    private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
+    private static let nas = QuotaState.Class("nas", from: "door", [QuotaName(.policy, "lte")])
 
     private static func quotas(_ quotas: [Quota], least: Int64 = Quota.minUsable) -> QuotaState {
         var quotas = QuotaState(policy: PolicyRules(quotas: quotas), least: least)
@@ -46,22 +46,29 @@ struct QuotaDirectionTests {
     @Test("an exhausted quota of received bytes is the same hold, with its direction in words")
     func hold() throws {
         for (direction, words) in [
-            (Quota.Direction.received, "10 MB received a month over metered networks (`quotas`), 10.0 MB received"),
-            (.both, "10 MB sent and received a month over metered networks (`quotas`), 10.0 MB sent and received"),
+            (
+                Quota.Direction.received,
+                "10 MB received a month while the network is metered (`quotas`), 10.0 MB received"
+            ),
+            (
+                .both,
+                "10 MB sent and received a month while the network is metered (`quotas`), 10.0 MB sent and received"
+            ),
         ] {
             var quotas = Self.quotas([
                 Quota(
-                    period: .month(startsOn: 1), bytes: 10_000_000, network: .metered, direction: direction)
+                    period: .month(startsOn: 1), bytes: 10_000_000, direction: direction, name: "lte",
+                    when: .fact(.metered(true)))
             ])
             quotas.spend(Spending(bytes: 9_000_000), for: Self.nas, at: Self.now)
             #expect(quotas.holds(for: Self.nas).isEmpty)
             let rest: Int64 = direction == .both ? 1_000_000 : 10_000_000
             quotas.spend(Spending(received: rest), for: Self.nas, at: Self.now)
             let hold = try #require(quotas.holds(for: Self.nas).first)
-            #expect(hold.text == "the quota of policy is used up: \(words)")
+            #expect(hold.text == "the quota `lte` of policy is used up: \(words)")
             #expect(hold.kind == .quota && hold.until == utc("2026-12-01T00:00:00"))
             #expect(quotas.holds(for: Self.nas, isStarting: false).count == 1)
-            #expect(quotas.holds(for: .init("nas", from: "door", isMetered: false)).isEmpty)
+            #expect(quotas.holds(for: .init("nas", from: "door")).isEmpty)
         }
     }
 

@@ -48,20 +48,27 @@ struct QuotaRuleTests {
             ]
             let limits = (Int64.random(in: 0...300, using: &dice), Int64.random(in: 0...6, using: &dice))
             let which = Int.random(in: 0...2, using: &dice)
+            let isConditional = Bool.random(using: &dice)
             return Quota(
                 period: periods[Int.random(in: 0..<periods.count, using: &dice)], bytes: which == 0 ? nil : limits.0,
-                files: which == 1 ? nil : limits.1, network: Bool.random(using: &dice) ? .any : .metered)
+                files: which == 1 ? nil : limits.1, name: isConditional ? "lte" : nil,
+                when: isConditional ? .fact(.metered(true)) : nil)
         }
 
         mutating func kind() -> QuotaState.Class {
             QuotaState.Class(
                 Bool.random(using: &dice) ? "nas" : "cloud",
-                from: [nil, "door", "yard"][Int.random(in: 0...2, using: &dice)], isMetered: Bool.random(using: &dice))
+                from: [nil, "door", "yard"][Int.random(in: 0...2, using: &dice)],
+                Bool.random(using: &dice) ? Self.named : [])
         }
 
+        /// The quotas with conditions of every place that counts one class or another.
+        static let named: Set<QuotaName> = [
+            QuotaName(.policy, "lte"), QuotaName(.destination("nas"), "lte"), QuotaName(.folder("door"), "lte"),
+        ]
         static let kinds = ["nas", "cloud"].flatMap { destination in
             [nil, "door", "yard"].flatMap { folder in
-                [false, true].map { QuotaState.Class(destination, from: folder, isMetered: $0) }
+                [[], named].map { QuotaState.Class(destination, from: folder, $0) }
             }
         }
 
@@ -76,7 +83,7 @@ struct QuotaRuleTests {
                     $0.at >= recount.since
                         && (recount.destination == nil || recount.destination == $0.kind.destination)
                         && (recount.folder == nil || recount.folder == $0.kind.folder)
-                        && (!recount.isMetered || $0.kind.isMetered)
+                        && (recount.name.map($0.kind.quotas.contains) ?? true)
                 }
                 quotas.recount(recount, spent: all.map(\.spending).reduce(.none, +), at: now)
             }

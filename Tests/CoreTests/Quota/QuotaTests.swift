@@ -7,7 +7,7 @@ import Testing
 struct QuotaTests {
     private static let daily = Quota(period: .day, bytes: 20_000_000_000)
     private static let now = utc("2026-11-20T10:00:00")
-    private static let nas = QuotaState.Class("nas", from: "door", isMetered: false)
+    private static let nas = QuotaState.Class("nas", from: "door")
 
     /// With all sums read: there is no usage so far.
     private static func quotas(
@@ -37,7 +37,7 @@ struct QuotaTests {
                     .quota, since: utc("2026-11-20T14:02:00"), until: utc("2026-11-21T00:00:00"),
                     text: "the quota of destinations.nas is used up: 20 GB a day (`quotas`), 20.0 GB sent")
             ])
-        #expect(quotas.holds(for: .init("other", from: "door", isMetered: false)).isEmpty)
+        #expect(quotas.holds(for: .init("other", from: "door")).isEmpty)
         #expect(quotas.nextChange == utc("2026-11-21T00:00:00"))
         Self.go(&quotas, to: utc("2026-11-21T00:00:00"))
         #expect(quotas.holds(for: Self.nas).isEmpty)
@@ -99,20 +99,23 @@ struct QuotaTests {
         #expect(hold.text == "the quota of folder door is used up: 2 files a week (`quotas`), 1 sent, 1 under way")
         #expect(hold.until == utc("2026-11-23T00:00:00"))
         #expect(quotas.holds(for: Self.nas, isStarting: false).isEmpty)
-        #expect(quotas.holds(for: .init("nas", from: nil, isMetered: false)).isEmpty)
+        #expect(quotas.holds(for: .init("nas", from: nil)).isEmpty)
     }
 
-    @Test("a quota of metered networks counts and holds only those")
+    @Test("a quota with a condition counts and holds only what it applies to")
     func metered() {
-        var quotas = Self.quotas(policy: [Quota(period: .month(startsOn: 15), bytes: 100, network: .metered)])
-        let metered = QuotaState.Class("nas", from: "door", isMetered: true)
+        var quotas = Self.quotas(policy: [
+            Quota(period: .month(startsOn: 15), bytes: 100, name: "lte", when: .fact(.metered(true)))
+        ])
+        let metered = QuotaState.Class("nas", from: "door", [QuotaName(.policy, "lte")])
         quotas.spend(Spending(bytes: 1_000), for: Self.nas, at: Self.now)
         #expect(quotas.remaining(for: Self.nas) == QuotaState.Remaining())
         #expect(quotas.remaining(for: metered).bytes == 100)
         quotas.spend(Spending(bytes: 100), for: metered, at: Self.now)
         #expect(
             quotas.holds(for: metered).first?.text
-                == "the quota of policy is used up: 100 B a month over metered networks (`quotas`), 100 B sent")
+                == "the quota `lte` of policy is used up: 100 B a month while the network is metered (`quotas`), 100 B sent"
+        )
         #expect(quotas.holds(for: metered).first?.until == utc("2026-12-15T00:00:00"))
         #expect(quotas.holds(for: Self.nas).isEmpty)
     }
@@ -213,8 +216,8 @@ struct QuotaTests {
         #expect(quotas.remaining(for: Self.nas).files == 9)
         #expect(quotas.remaining(for: Self.nas).binding?.quota.words == "100 B a month")
         #expect(
-            Quota(period: .day, bytes: 20_000_000_000, files: 1, network: .metered).words
-                == "20 GB a day over metered networks, 1 file a day over metered networks")
+            Quota(period: .day, bytes: 20_000_000_000, files: 1, name: "lte", when: .fact(.metered(true))).words
+                == "20 GB a day while the network is metered, 1 file a day while the network is metered")
     }
 
     @Test("rules with a quota depend on the clock, and an untrusted one holds them")

@@ -6,7 +6,7 @@ import Testing
 @Suite("Thresholds of quotas")
 struct QuotaThresholdsTests {
     private static let now = utc("2026-11-20T10:00:00")
-    private static let nas = QuotaState.Class("nas", from: "door", isMetered: true)
+    private static let nas = QuotaState.Class("nas", from: "door", [QuotaName(.policy, "lte")])
 
     private static func quotas(_ quota: Quota, after earlier: QuotaState? = nil, at now: WallTime = now) -> QuotaState {
         var quotas = QuotaState(policy: PolicyRules(quotas: [quota]), after: earlier)
@@ -89,8 +89,8 @@ struct QuotaThresholdsTests {
         #expect(limit(5000) == [])
         quotas.spend(Spending(bytes: 3200), for: Self.nas, at: Self.now)
         #expect(marks.update(quotas).map(\.threshold) == [80])
-        // A quota with another place, network or direction is another quota.
-        quotas = Self.quotas(Quota(period: .day, bytes: 5000, network: .metered), after: quotas)
+        // A quota with another place, name or direction is another quota.
+        quotas = Self.quotas(Quota(period: .day, bytes: 5000, name: "lte", when: .fact(.metered(true))), after: quotas)
         #expect(marks.update(quotas).map(\.threshold) == [80])
     }
 

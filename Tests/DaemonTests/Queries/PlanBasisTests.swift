@@ -53,7 +53,7 @@ struct PlanBasisTests {
 
     @Test("an upload that has begun continues with the piece that its quota lacked")
     func pieces() throws {
-        let wait = QuotaWait(kind: QuotaState.Class("nas", from: "cam", isMetered: false), bytes: 1 << 20)
+        let wait = QuotaWait(kind: QuotaState.Class("nas", from: "cam"), bytes: 1 << 20)
         let now = try PolicySnapshot.given(clocks) { _ in
         } facts: { facts in
             facts.quotaWaits.begin()

@@ -271,7 +271,7 @@ struct UploadViewBuilderTests {
             facts.quotaWaits.begin()
             facts.quotaWaits.ended(
                 row.upload.id,
-                lacking: QuotaWait(kind: QuotaState.Class("nas", from: "cam", isMetered: false), bytes: 1 << 20))
+                lacking: QuotaWait(kind: QuotaState.Class("nas", from: "cam"), bytes: 1 << 20))
         }
         var builder = UploadViewBuilder(now, ran: 0)
         #expect(builder.facts(of: row).never?.kind == .quota)

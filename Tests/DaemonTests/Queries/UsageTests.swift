@@ -15,7 +15,9 @@ struct UsageTests {
         let clocks = ManualClocks()
         let scene = try await DaemonScene(clocks: clocks) { settings in
             settings.policy.rules = PolicyRules(quotas: [Quota(period: .day, bytes: 1000, files: 9)])
-            settings.folders[0].policy.rules = PolicyRules(quotas: [Quota(period: .hour, bytes: 50, network: .metered)])
+            settings.folders[0].policy.rules = PolicyRules(quotas: [
+                Quota(period: .hour, bytes: 50, name: "lte", when: .fact(.metered(true)))
+            ])
         }
         let id = try await scene.add("a.mp4")
         try await scene.reach(.completed, [id])
@@ -24,7 +26,10 @@ struct UsageTests {
         let metered = SpendingAccount(destination: "nas", folder: "cam", network: .metered)
         try await store.write {
             try $0.ledger.pay(
-                [Payment(account, Spending(bytes: 360)), Payment(metered, Spending(bytes: 40, received: 7))],
+                [
+                    Payment(account, Spending(bytes: 360)),
+                    Payment(metered, Spending(bytes: 40, received: 7), quotas: [QuotaName(.folder("cam"), "lte")]),
+                ],
                 reserving: [Reservation(account, Spending(bytes: 30))])
         }
         var query = UsageQuery()
@@ -43,7 +48,8 @@ struct UsageTests {
         #expect(view.months.last?.bytes == 400)
         #expect(view.days.first?.bytes == 0)
         #expect(view.quotas.map(\.place) == ["policy", "policy", "folder cam"])
-        #expect(view.quotas.map(\.text) == ["1 kB a day", "9 files a day", "50 B an hour over metered networks"])
+        #expect(
+            view.quotas.map(\.text) == ["1 kB a day", "9 files a day", "50 B an hour while the network is metered"])
         // The file was sent to a place on this machine, which no quota counts.
         #expect(view.quotas.map(\.used) == [400, 0, 40])
         #expect(view.quotas.map(\.reserved) == [30, 0, 0])
@@ -77,7 +83,7 @@ struct UsageTests {
         for isFree in [true, false] {
             let account = QuotaAccount(
                 SpendingAccount(destination: "nas", folder: "cam", network: isFree ? .local : .any),
-                QuotaState.Class("nas", from: "cam", isMetered: false), step: nil, isFree: isFree, in: ledger)
+                QuotaState.Class("nas", from: "cam"), step: nil, isFree: isFree, in: ledger)
             // A reservation is made for it, before the first byte is sent.
             try await account.prepare(for: 500)
             account.spend(500)

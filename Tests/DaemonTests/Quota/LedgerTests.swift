@@ -10,7 +10,7 @@ import Testing
 @Suite("Ledger, without a daemon")
 struct LedgerTests {
     private static let key = SpendingAccount(destination: "nas", folder: "cam", network: .any)
-    private static let kind = QuotaState.Class("nas", from: "cam", isMetered: false)
+    private static let kind = QuotaState.Class("nas", from: "cam")
 
     private static func scene(_ quotas: Quota...) async throws -> ComponentScene {
         let scene = try await ComponentScene { $0.policy.rules = PolicyRules(quotas: quotas) }

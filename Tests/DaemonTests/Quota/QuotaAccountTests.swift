@@ -19,7 +19,7 @@ struct QuotaAccountTests {
         try await ledger.refresh()
         let account = QuotaAccount(
             SpendingAccount(destination: "nas", folder: "cam", network: .any),
-            QuotaState.Class("nas", from: "cam", isMetered: false), size: 3_000_000, step: nil, isFree: false,
+            QuotaState.Class("nas", from: "cam"), size: 3_000_000, step: nil, isFree: false,
             in: ledger)
         let (block, onWire): (Int64, Int64) = (30_000, 30_500)
         var blocks: Int64 = 0

@@ -81,7 +81,7 @@ struct BusyDaemonTests {
     func asleep() async throws {
         let scene = try await scene { settings in
             settings.policy.rules = PolicyRules(busy: Self.command)
-            settings.folders[1].policy.rules = PolicyRules(bandwidth: [PolicyRules.RateRule(limit: 0)])
+            settings.folders[1].policy.rules = PolicyRules(bandwidth: [RateRule(limit: 0)])
         }
         let scheduler = scene.daemon.scheduler
         let held = try await scene.add("a.mp4", in: "solo")

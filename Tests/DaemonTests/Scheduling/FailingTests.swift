@@ -17,7 +17,9 @@ struct FailingTests {
         try await DaemonScene(clocks: clocks, remote: remote) { settings in
             settings.policy.retry = retry
             // A rule that makes the daemon inspect the cost of networks.
-            if remote.site.isFolder { settings.policy.rules.metered = .limit(1_000_000_000) }
+            if remote.site.isFolder {
+                settings.policy.rules.bandwidth = [RateRule(limit: 1_000_000_000, when: .fact(.metered(true)))]
+            }
         }
     }
 

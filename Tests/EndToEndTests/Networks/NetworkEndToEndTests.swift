@@ -265,7 +265,7 @@ struct NetworkEndToEndTests {
 
     @Test("a limited metered network carries at most its limit, and the other one is not limited")
     func limits() async throws {
-        let scene = try await Scene(["metered: {limit: 200 kB/s}"])
+        let scene = try await Scene(["bandwidth: [{limit: 200 kB/s, when: {metered: true}}]"])
         let size = 20_000_000
         try await scene.ip("link", "set", "wan0", "down")
         try scene.fixture.startDaemon()
@@ -274,7 +274,7 @@ struct NetworkEndToEndTests {
         try await eventually("the transfer uses the metered link") { try await scene.bytes("lte") > 300_000 }
         #expect(
             try await scene.fixture.runVerb("why", [scene.fixture.drop.appending("clip.mp4").display])?
-                .contains("; `metered` of policy limits it to 200 kB/s") == true)
+                .contains("; the bandwidth of policy") == true)
         let start = clock.now
         let before = try await scene.bytes("lte")
         try await eventually("more bytes have been sent over the metered link") {

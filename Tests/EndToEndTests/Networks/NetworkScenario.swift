@@ -158,7 +158,7 @@ final class NetworkScenario {
     }
 
     private func setKeys() {
-        fixture.policyKeys = ["bandwidth: \(script.bandwidth) MB/s"] + law.keys + script.quota.keys
+        fixture.policyKeys = law.keys(bandwidth: script.bandwidth) + script.quota.keys
     }
 
     private func answers() async throws {

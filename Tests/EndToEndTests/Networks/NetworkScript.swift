@@ -20,20 +20,26 @@ struct NetworkScript: CustomStringConvertible {
         func forbids(_ road: Link) -> Bool { forbidden.contains(road) || (mode == .pause && metered[road] == true) }
 
         /// As YAML, one line for each key.
-        var keys: [String] {
-            let mode =
-                switch mode {
-                case .pause: "pause"
-                case .allow: "allow"
-                case .limit(let rate): "{limit: \(rate) kB/s}"
-                }
+        ///
+        /// - Parameter most: The limit of the speed over any network, in MB/s.
+        func keys(bandwidth most: Int) -> [String] {
+            var bandwidth = ["\(most) MB/s"]
+            var costly = "allow"
+            switch mode {
+            case .pause: costly = "pause"
+            case .allow: break
+            case .limit(let rate): bandwidth.append("{limit: \(rate) kB/s, when: {metered: true}}")
+            }
             let rules = Link.allCases.map { road in
                 "{interface: \(road)0, metered: \(metered[road] == true)"
                     + (forbidden.contains(road) ? ", allowed: false}" : "}")
             }
-            return ["metered: \(mode)", "networks: [\(rules.joined(separator: ", "))]"]
+            return [
+                "bandwidth: [\(bandwidth.joined(separator: ", "))]", "metered: \(costly)",
+                "networks: [\(rules.joined(separator: ", "))]",
+            ]
         }
-        var description: String { keys.joined(separator: "; ") }
+        var description: String { keys(bandwidth: 0).joined(separator: "; ") + " (\(mode))" }
     }
 
     /// At most one, for the whole scene except its end.
@@ -47,7 +53,7 @@ struct NetworkScript: CustomStringConvertible {
             switch self {
             case .none: []
             case .bytes(let most): ["quotas: [{per: month, bytes: \(most) B}]"]
-            case .metered(let most): ["quotas: [{per: month, bytes: \(most) B, network: metered}]"]
+            case .metered(let most): ["quotas: [{name: lte, per: month, bytes: \(most) B, when: {metered: true}}]"]
             case .files(let most): ["quotas: [{per: month, files: \(most)}]"]
             }
         }

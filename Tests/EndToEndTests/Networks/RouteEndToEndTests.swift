@@ -276,7 +276,9 @@ struct RouteEndToEndTests {
 
     @Test("an upload that waits for an exhausted metered quota uses an unmetered link as soon as one is up")
     func usedUp() async throws {
-        let scene = try await Scene(["metered: allow", "quotas: [{per: month, bytes: 1 MB, network: metered}]"])
+        let scene = try await Scene([
+            "metered: allow", "quotas: [{name: lte, per: month, bytes: 1 MB, when: {metered: true}}]",
+        ])
         let roads = scene.roads
         try await scene.ip("link", "set", "wan0", "down")
         try scene.fixture.startDaemon()
@@ -298,7 +300,8 @@ struct RouteEndToEndTests {
     @Test(
         "beside an unmetered route, limit and quota of a metered one do not count, even if it is allowed",
         arguments: [
-            ["metered: {limit: 20 kB/s}"], ["metered: allow", "quotas: [{per: day, bytes: 500 kB, network: metered}]"],
+            ["bandwidth: [{limit: 20 kB/s, when: {metered: true}}]"],
+            ["metered: allow", "quotas: [{name: lte, per: day, bytes: 500 kB, when: {metered: true}}]"],
             ["metered: allow"],
         ])
     func free(_ policy: [String]) async throws {

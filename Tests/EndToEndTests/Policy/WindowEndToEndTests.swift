@@ -138,7 +138,7 @@ struct WindowEndToEndTests {
     @Test("a changed limit applies to running transfers at once")
     func limitChanges() async throws {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
-        fixture.policyKeys = ["bandwidth: [{between: \"00:00-24:00\", limit: 20 kB/s}]"]
+        fixture.policyKeys = ["bandwidth: [{limit: 20 kB/s, when: {between: \"00:00-24:00\"}}]"]
         try await fixture.startReceiver()
         let camera = Camera(fixture, dice: Dice(seed: 1))
         // More than five minutes' worth.

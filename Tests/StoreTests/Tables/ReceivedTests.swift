@@ -100,7 +100,7 @@ struct ReceivedTests {
         #expect(
             event.detail == [
                 "place": "folder door", "folder": "door", "quota": "1 kB a day", "counts": "bytes", "direction": "sent",
-                "network": "any", "threshold": "80", "percent": "81", "used": "812", "limit": "1000",
+                "threshold": "80", "percent": "81", "used": "812", "limit": "1000",
                 "from": day.lowerBound.description, "until": day.upperBound.description,
             ])
         await store.close()

@@ -1,5 +1,6 @@
 internal import Core
 internal import Store
+internal import Transport
 
 /// The transfers that run now, and the uploads that each of them carries.
 struct RunningTransfers: Sendable, RecordsChanges {
@@ -16,6 +17,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
         let inPlace: Set<String>
         /// The account of each upload, by its id.
         let accounts: [String: QuotaAccount]
+        /// The limits of the rules that apply to it.
+        var ruleLimit = Throttle(members: [])
         let task: Task<Void, Never>
     }
 
@@ -101,7 +104,7 @@ struct RunningTransfers: Sendable, RecordsChanges {
 
 extension RunningTransfers.Transfer {
     init(
-        _ claims: [Claim], to destination: String, over route: Admission.Route, _ accounts: [String: QuotaAccount],
+        _ claims: [Claim], to destination: String, over route: Admission.Route, _ permit: TransferPermit,
         by task: Task<Void, Never>
     ) {
         self.init(
@@ -109,7 +112,8 @@ extension RunningTransfers.Transfer {
             folders: Dictionary(
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
             files: Dictionary(claims.map { ($0.upload.id, $0.file) }, uniquingKeysWith: { first, _ in first }),
-            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)), accounts: accounts,
-            task: task)
+            inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)),
+            accounts: permit.accounts,
+            ruleLimit: permit.ruleLimit, task: task)
     }
 }

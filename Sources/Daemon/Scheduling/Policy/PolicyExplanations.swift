@@ -68,9 +68,13 @@ extension PolicySnapshot {
     var interfaces: [String: String] { network.interfaces.filter { configuration.destinations[$0.key] != nil } }
 
     /// When an upload of this class without holds will be sent, in words that form a sentence of their own.
-    func queueSentence(of destination: String, folder: String) -> String {
+    func queueSentence(of destination: String, _ files: FileClass) -> String {
+        let folder = files.folder
         if fullFolders.contains(folder) {
             return "it waits for its turn: folder \(folder) has reached its limit of transfers"
+        }
+        if let slots = ConditionalSlots(to: destination, from: [files], self).rules[files] {
+            return "it waits for its turn: \(slots.words)"
         }
         switch verdict(for: destination) {
         case .go where destinations.isQueryingCapacity(destination):
@@ -96,8 +100,10 @@ extension PolicySnapshot {
             rules.limit(in: inputs).map { (what: "the bandwidth of \(place)", rate: $0) }
         }
         if let limit = overrides.rateLimit(at: inputs.now) { limits.append(("`sluice limit`", limit)) }
-        if transfers.carrying(id)?.route.countsAsMetered == true {
-            limits += places.compactMap { place, rules in rules.meteredLimit.map { ("`metered` of \(place)", $0) } }
+        if let transfer = transfers.carrying(id) {
+            limits += (appliedRules(to: transfer)[id]?.rates ?? []).compactMap { rate in
+                rate.rule.limit.map { ("the bandwidth of \(rate.place.words)\(rate.rule.condition)", $0) }
+            }
         }
         return limits.min { $0.rate < $1.rate }
     }
@@ -168,15 +174,23 @@ extension PolicySnapshot {
         return quotaClass(of: folder, to: destination).flatMap { inputs.quotas.lineTooSmall(piece.cost, for: $0) }
     }
 
+    /// The class of an upload now, which may not be the one that it waited in: other conditions may hold by now.
+    func presentClass(of id: String, _ wait: QuotaWait) -> QuotaState.Class {
+        guard let name = wait.kind.folder else { return wait.kind }
+        var folder = folder(name, wait.file)
+        folder.exempt.formUnion(exemptions(of: id))
+        return quotaClass(of: folder, to: wait.kind.destination) ?? wait.kind
+    }
+
     /// The class that quotas count uploads under; `nil` for bytes that stay on this machine.
-    private func quotaClass(of folder: Admission.FolderState, to destination: String) -> QuotaState.Class? {
-        let isMetered: Bool
+    func quotaClass(of folder: Admission.FolderState, to destination: String) -> QuotaState.Class? {
+        let applied: AppliedRules
         switch route(to: destination, from: folder) {
         case .open(let route) where route.ledger == .local: return nil
-        case .open(let route): isMetered = route.countsAsMetered
-        case .closed(_, let countsAsMetered): isMetered = countsAsMetered
+        case .open(let route): applied = route.applied
+        case .closed(_, let rules): applied = rules
         }
-        return QuotaState.Class(destination, from: folder.name, isMetered: isMetered)
+        return QuotaState.Class(destination, from: folder.name, applied.quotas)
     }
 }
 

@@ -141,6 +141,15 @@ struct PolicySnapshot: Sendable {
 
     // MARK: Decisions
 
+    /// Whether a single upload may begin: no rule holds it, and each limit of how many run at once has room.
+    func mayBegin(_ upload: UploadRecord, exempting exemptions: Set<Exemption>) -> Bool {
+        guard case .go = verdict(for: upload.destination, from: folder(upload.files, exempting: exemptions)) else {
+            return false
+        }
+        let slots = ConditionalSlots(to: upload.destination, from: [upload.files], exempting: exemptions, self)
+        return slots.full.isEmpty
+    }
+
     /// The files that may be sent now, by destination, and the hold of each class. Policy is evaluated once for
     /// each class, however many uploads the class has.
     func openFiles(
@@ -207,10 +216,17 @@ struct PolicySnapshot: Sendable {
     }
 
     /// Whether bytes of an upload would count as metered, or cannot be sent at all.
+    ///
+    /// - Parameter upload: Perhaps read before the questions about files changed.
     func isMetered(_ upload: UploadRecord) -> Bool {
-        switch route(to: upload.destination, from: folder(of: upload)) {
-        case .open(let route): route.countsAsMetered
-        case .closed: true
+        var folder = folder(of: upload)
+        if !configuration.questions.areAnswered(by: upload.mask) {
+            folder.file = .file(
+                FileFacts(size: upload.size, kind: FileKind(mediaType: upload.mediaType), duration: nil))
+        }
+        switch route(to: upload.destination, from: folder) {
+        case .open(let route): return route.countsAsMetered
+        case .closed: return true
         }
     }
 
@@ -239,6 +255,19 @@ struct PolicySnapshot: Sendable {
         if !route.countsAsMetered { return true }
         guard case .open(let best) = routeDecision(to: destination, from: folder) else { return true }
         return best.countsAsMetered
+    }
+
+    /// The rules that apply to the uploads of a running transfer on its route, by upload.
+    func appliedRules(to transfer: RunningTransfers.Transfer) -> [String: AppliedRules] {
+        guard let destination = reached(destination(transfer.destination), over: transfer.route) else { return [:] }
+        var known: [Admission.FolderState: AppliedRules] = [:]
+        return transfer.folders.reduce(into: [:]) { applied, upload in
+            guard let folder = folder(of: upload.key, in: transfer) else { return }
+            if known[folder] == nil, case .open(let route) = routeDecision(to: destination, from: folder) {
+                known[folder] = route.applied
+            }
+            applied[upload.key] = known[folder]
+        }
     }
 
     /// A destination as it is reached over the interface of a route alone; `nil` where that no longer leads to it.
@@ -370,7 +399,9 @@ extension BatchLimits {
 
 extension PolicyOverrides {
     /// Whether a folder has rules of its own that cannot be applied to files which travel with those of other folders.
-    var goesAlone: Bool { concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork }
+    var goesAlone: Bool {
+        concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork || !rules.concurrency.isEmpty
+    }
 }
 
 /// The files that may be sent to a destination.

@@ -6,6 +6,8 @@ struct QuotaWait: Sendable {
     /// The class whose quotas have to leave `bytes`.
     var kind: QuotaState.Class
     var bytes: Int64
+    /// What conditions ask of its file.
+    var file = FileAnswers.known([:])
 }
 
 /// Uploads that wait until their quotas leave enough for the next piece of their file.
@@ -41,15 +43,17 @@ struct QuotaWaitlist: Sendable {
     /// - Parameters:
     ///   - most: At most the number that can run now: the bytes that the first of them use are not available to the
     ///     rest.
+    ///   - kind: The class of an upload now, which may not be the one it waited in.
     ///   - isFolderExempt: Whether the files of a folder are exempt from quotas.
     ///   - isExempt: Whether an upload is exempt from quotas itself.
     /// - Returns: What each of them waited for, by its id.
     mutating func removeReady(
-        _ quotas: QuotaState, most: Int, isFolderExempt: (String) -> Bool, isExempt: (String) -> Bool
+        _ quotas: QuotaState, most: Int, kind: (String, QuotaWait) -> QuotaState.Class = { $1.kind },
+        isFolderExempt: (String) -> Bool, isExempt: (String) -> Bool
     ) -> [String: QuotaWait] {
         let ready = all.filter { id, one in
             (one.kind.folder.map(isFolderExempt) ?? false) || isExempt(id)
-                || quotas.remaining(for: one.kind).bytes.map { $0 >= one.bytes } ?? true
+                || quotas.remaining(for: kind(id, one)).bytes.map { $0 >= one.bytes } ?? true
         }
         let first = ready.sorted { $0.key < $1.key }.prefix(max(1, most))
         for (id, _) in first {

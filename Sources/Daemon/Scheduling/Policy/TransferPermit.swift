@@ -21,6 +21,8 @@ struct TransferPermit: RequestPermit {
     let interface: String?
     /// Limits that apply together: each byte of a body is drawn from all of them.
     private let throttles: [Throttle]
+    /// The limits of the rules that apply to it now. These may be others while it runs.
+    let ruleLimit: Throttle
     /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
     private let nameServers: (@Sendable () -> NameServers?)?
     /// The account that its bytes are charged to; one of ``accounts`` for uploads.
@@ -31,12 +33,14 @@ struct TransferPermit: RequestPermit {
     private let onAddressLost: (@Sendable () -> Void)?
 
     fileprivate init(
-        _ origin: Origin, interface: String?, throttles: [Throttle], nameServers: (@Sendable () -> NameServers?)?,
-        account: QuotaAccount?, accounts: [String: QuotaAccount], onAddressLost: (@Sendable () -> Void)?
+        _ origin: Origin, interface: String?, throttles: [Throttle], ruleLimit: Throttle = Throttle(members: []),
+        nameServers: (@Sendable () -> NameServers?)?, account: QuotaAccount?, accounts: [String: QuotaAccount],
+        onAddressLost: (@Sendable () -> Void)?
     ) {
         self.origin = origin
         self.interface = interface
-        self.throttles = throttles
+        self.throttles = throttles + [ruleLimit]
+        self.ruleLimit = ruleLimit
         self.nameServers = nameServers
         self.account = account
         self.accounts = accounts
@@ -124,12 +128,12 @@ extension PolicySnapshot {
     func refused(_ claims: [Claim], _ batch: ReservationBatch) -> [Claim] {
         // A stop may have been meant for one of these uploads, which was not running yet.
         if batch.generation.stops != generation.stops { return claims }
-        // Claims of one folder meet the same rules: only a batch of one upload has exemptions of its own.
-        var isOpen: [String: Bool] = [:]
+        // Claims of one class meet the same rules: only a batch of one upload has exemptions of its own.
+        var isOpen: [FileClass: Bool] = [:]
         return claims.filter { claim in
-            let folder = claim.upload.folder
-            let mayGo = isOpen[folder] ?? batch.isOpen(claim.upload, in: self)
-            isOpen[folder] = mayGo
+            let files = claim.upload.files
+            let mayGo = isOpen[files] ?? batch.isOpen(claim.upload, in: self)
+            isOpen[files] = mayGo
             return !mayGo || !batch.hasEnough(claim)
         }
     }
@@ -147,10 +151,13 @@ extension PolicySnapshot {
         else { return nil }
         let folders = Set(claims.map(\.upload.folder))
         let accounts = batch.accounts(for: claims, route)
+        let classes = Dictionary(claims.map { ($0.upload.files, $0.upload) }, uniquingKeysWith: { first, _ in first })
+        let applied = classes.values.reduce(into: AppliedRules()) { $0.formUnion(batch.appliedRules($1, in: self)) }
         let permit = TransferPermit(
             .policy(generation), interface: route.interface,
             throttles: bandwidth.throttles(
-                to: batch.destination, from: folders.count == 1 ? folders.first : nil, route),
+                to: batch.destination, from: folders.count == 1 ? folders.first : nil),
+            ruleLimit: bandwidth.throttle(of: applied),
             nameServers: bandwidth.nameServers(for: batch.destination),
             account: claims.count == 1 ? accounts[first.upload.id] : nil, accounts: accounts,
             onAddressLost: onAddressLost)
@@ -168,11 +175,12 @@ extension PolicySnapshot {
         return route(for: purpose, at: account).map { route in
             let permit = TransferPermit(
                 .policy(generation), interface: route.interface,
-                throttles: isExempt ? [] : bandwidth.throttles(to: account, from: nil, route),
+                throttles: isExempt ? [] : bandwidth.throttles(to: account, from: nil),
+                ruleLimit: bandwidth.throttle(of: isExempt ? AppliedRules() : route.applied),
                 nameServers: bandwidth.nameServers(for: account),
                 account: QuotaAccount(
                     SpendingAccount(destination: account, folder: nil, network: route.ledger),
-                    QuotaState.Class(account, from: nil, isMetered: route.countsAsMetered), step: nil,
+                    QuotaState.Class(account, from: nil, route.applied.quotas), step: nil,
                     isExempt: isExempt, isFree: route.ledger == .local, in: ledger),
                 accounts: [:], onAddressLost: nil)
             return (permit, route)

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Records of how attempts ended, without a daemon")
 struct AttemptRecorderTests {
-    private static let kind = QuotaState.Class("nas", from: "cam", isMetered: false)
+    private static let kind = QuotaState.Class("nas", from: "cam")
     private static let place = SpendingAccount(destination: "nas", folder: "cam", network: .any)
 
     private func scene() async throws -> ComponentScene {

@@ -9,7 +9,7 @@ import Testing
 
 @Suite("The end of an exception from quotas")
 struct ExemptionEndTests {
-    private static let kind = QuotaState.Class("nas", from: "cam", isMetered: false)
+    private static let kind = QuotaState.Class("nas", from: "cam")
 
     private static func scene(_ quota: Int64) async throws -> (scene: ComponentScene, account: QuotaAccount) {
         let scene = try await ComponentScene {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Uploads that wait for quota")
 struct QuotaWaitlistTests {
-    private let wait = QuotaWait(kind: QuotaState.Class("nas", from: "cam", isMetered: false), bytes: 1000)
+    private let wait = QuotaWait(kind: QuotaState.Class("nas", from: "cam"), bytes: 1000)
     private let unlimited = QuotaState(policy: PolicyRules())
 
     private func takeReady(
