@@ -3,13 +3,16 @@ package struct AllowRequest: Codable, Sendable, Hashable {
     /// Uploads: ids, unique prefixes of at least 6 characters, or keys.
     package var ids: [String]
     package var folder: String?
-    /// `window`, `metered`, `quota`.
+    /// `window`, `metered`, `quota`, `rule`.
     package var kinds: [String]
+    /// Names of rules under `pause`.
+    package var rules: [String]?
     /// In seconds; 0 ends the exceptions.
     package var duration: Int64
 
-    package init(ids: [String] = [], folder: String? = nil, kinds: [String], duration: Int64) {
+    package init(ids: [String] = [], folder: String? = nil, kinds: [String], rules: [String]? = nil, duration: Int64) {
         self.ids = ids
+        self.rules = rules
         self.folder = folder
         self.kinds = kinds
         self.duration = duration
@@ -34,8 +37,10 @@ package struct OverrideView: Codable, Sendable, Hashable {
     package var scope: String
     /// The folder's name, or the upload's id.
     package var name: String?
-    /// `window`, `metered`, `quota`; `rate`.
+    /// `window`, `metered`, `quota`, `rule`; `rate`.
     package var kind: String
+    /// For a `rule`, its name; absent for all rules under `pause`.
+    package var rule: String?
     /// In bytes a second, for a `rate`.
     package var rate: Int64?
     package var since: String
@@ -44,11 +49,13 @@ package struct OverrideView: Codable, Sendable, Hashable {
     package var by: String
 
     package init(
-        scope: String, name: String? = nil, kind: String, rate: Int64? = nil, since: String, until: String, by: String
+        scope: String, name: String? = nil, kind: String, rule: String? = nil, rate: Int64? = nil, since: String,
+        until: String, by: String
     ) {
         self.scope = scope
         self.name = name
         self.kind = kind
+        self.rule = rule
         self.rate = rate
         self.since = since
         self.until = until

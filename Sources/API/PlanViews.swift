@@ -8,8 +8,20 @@ package struct PlanQuery: Sendable, Hashable {
     package var until: WallTime?
     /// Bytes a second for all transfers together, in place of measured rates.
     package var rate: Int64?
+    /// The start of the plan; `nil`: now.
+    package var from: WallTime?
+    /// A name of `policy.networks`: every destination outside this machine is reached over that network.
+    package var on: String?
+    /// Further facts of that network, or of one without a name.
+    package var facts: NetworkRule?
 
-    package init(until: WallTime? = nil, rate: Int64? = nil) {
+    package init(
+        until: WallTime? = nil, rate: Int64? = nil, from: WallTime? = nil, on: String? = nil,
+        facts: NetworkRule? = nil
+    ) {
+        self.from = from
+        self.on = on
+        self.facts = facts
         self.until = until
         self.rate = rate
     }

@@ -48,7 +48,7 @@ extension FlushRequest {
 }
 
 extension AllowRequest {
-    private enum Key: String, CodingKey, CaseIterable { case ids, folder, kinds, duration }
+    private enum Key: String, CodingKey, CaseIterable { case ids, folder, kinds, rules, duration }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -56,7 +56,8 @@ extension AllowRequest {
         self.init(
             ids: try values.decodeIfPresent([String].self, forKey: .ids) ?? [],
             folder: try values.decodeIfPresent(String.self, forKey: .folder),
-            kinds: try values.decode([String].self, forKey: .kinds),
+            kinds: try values.decodeIfPresent([String].self, forKey: .kinds) ?? [],
+            rules: try values.decodeIfPresent([String].self, forKey: .rules),
             duration: try values.decode(Int64.self, forKey: .duration))
     }
 }

@@ -238,26 +238,56 @@ extension UsageQuery {
 }
 
 extension PlanQuery {
+    private static let names = [
+        "until", "rate", "from", "on", "interface", "ssid", "gateway", "metered", "roaming",
+    ]
+
     /// From the query of a URL.
     init(_ query: [String: String]) throws(Refusal) {
         self.init()
-        if let strange = query.keys.filter({ !["until", "rate"].contains($0) }).min() {
-            throw Refusal(.badRequest, "no key `\(strange)`; there are: until, rate")
+        if let strange = query.keys.filter({ !Self.names.contains($0) }).min() {
+            throw Refusal(.badRequest, "no key `\(strange)`; there are: \(Self.names.joined(separator: ", "))")
         }
         until = try wallTime("until", in: query)
+        from = try wallTime("from", in: query)
         if let written = query["rate"] {
             guard let number = Int64(written), number > 0 else {
                 throw Refusal(.badRequest, "rate is `\(printable(written))`; it must be bytes a second, like 2000000")
             }
             rate = number
         }
+        on = query["on"]
+        var facts = NetworkRule(interface: query["interface"], ssid: query["ssid"])
+        if let written = query["gateway"] {
+            guard let address = HardwareAddress(written) else {
+                throw Refusal(
+                    .badRequest,
+                    "gateway is `\(printable(written))`; it must be a hardware address like 0c:5b:8f:27:9a:64")
+            }
+            facts.gateway = address
+        }
+        facts.isMetered = try flag("metered", in: query)
+        facts.isRoaming = try flag("roaming", in: query)
+        if facts != NetworkRule() { self.facts = facts }
     }
 
     /// As a URL's query.
     var pairs: [(String, String)] {
-        let all = [("until", until?.description), ("rate", rate.map(String.init))]
+        let all: [(String, String?)] = [
+            ("until", until?.description), ("rate", rate.map(String.init)), ("from", from?.description), ("on", on),
+            ("interface", facts?.interface), ("ssid", facts?.ssid), ("gateway", facts?.gateway?.description),
+            ("metered", facts?.isMetered.map(String.init)), ("roaming", facts?.isRoaming.map(String.init)),
+        ]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
     }
+}
+
+private func flag(_ name: String, in query: [String: String]) throws(Refusal) -> Bool? {
+    guard let written = query[name] else { return nil }
+    guard let flag = Bool(written) else {
+        throw Refusal(.badRequest, "\(name) is `\(printable(written))`; it must be true or false")
+    }
+    return flag
 }
 
 /// A time of RFC 3339; fractions of a second are ignored. `+` in a query is a space.

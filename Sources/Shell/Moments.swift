@@ -2,7 +2,7 @@ internal import Core
 internal import Linux
 
 /// Whether a person's moment lies in the past or in the future.
-enum Tense { case past, toCome }
+enum Tense: CaseIterable { case toCome, past }
 
 /// The moment that a person means: a time of the day, the next or the last one; the beginning of a day; both; or a
 /// duration from now on or before it. `nil` for any other text, and for moments on the other side of now.

@@ -63,7 +63,7 @@ private struct PlanPage {
 }
 
 extension String {
-    fileprivate var capitalizedWord: String { prefix(1).uppercased() + dropFirst() }
+    var capitalizedWord: String { prefix(1).uppercased() + dropFirst() }
 }
 
 private func rates(_ rates: [PlanRateView]) -> String {

@@ -9,7 +9,8 @@ package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
         .runDaemon, .initialize, .demo, .check, .destinations, .config, .edit, .doctor, .hook, .rebuild, .receive,
-        .status, .list, .show, .why, .plan, .usage, .quota, .remote, .orphans, .metrics, .events, .add, .pause,
+        .status, .list, .show, .why, .plan, PolicyCommand.verb, .usage, .quota, .remote, .orphans, .metrics, .events,
+        .add, .pause,
         .resume, .cancel, .retry, .remove, .flush, .allow, .limit, .reload, .rescan, .folder, .systemdPaths,
         .completions, .version, .help,
     ]

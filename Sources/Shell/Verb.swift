@@ -118,6 +118,7 @@ struct Arguments: Sendable {
 
     func has(_ option: Option) -> Bool { values[option.name] != nil }
     func has(_ name: String) -> Bool { values[name] != nil }
+    var optionNames: Set<String> { Set(values.keys) }
     /// The last value given.
     func path(_ name: String) -> FilePath? { values[name]?.last }
     func text(_ name: String) -> String? { values[name]?.last?.lossyText }

@@ -159,7 +159,7 @@ extension MistakeTests {
             "42: folders[0].upload_to: names no destination; a folder needs at least one"),
         Mistake(
             "folders: [{name: a, path: /a, upload_to: {nas: 1}}]",
-            "42: folders[0].upload_to: takes a list, like `[a, b]`, not a mapping"),
+            "42: folders[0].upload_to.to: `to` is missing; name the destination, like `{to: nas, if: {kind: video}}`"),
         Mistake(
             "folders: [{recursive: on, name: a, path: /a, upload_to: []}]",
             "23: folders[0].recursive: takes `true` or `false`, not `on` (YAML 1.1 reads it as `true`)"),

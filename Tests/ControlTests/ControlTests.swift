@@ -212,7 +212,7 @@ struct ControlTests {
             ("/v1/uploads/a", "GET, HEAD, DELETE"), ("/v1/uploads/a/pause", "GET, HEAD, POST"), ("/v1/pause", "POST"),
             ("/v1/reload", "POST"), ("/v1/rescan", "POST"), ("/v1/folders/front/accept", "POST"), ("/v1/check", "POST"),
             ("/v1/hooks/web/test", "POST"),
-            ("/v1/usage", "GET, HEAD"),
+            ("/v1/usage", "GET, HEAD, POST"),
         ])
     func allowed(_ path: String, _ methods: String) throws {
         #expect(throws: APIRoute.RoutingError.method(allowed: methods)) { try APIRoute(method: "PUT", path: path) }

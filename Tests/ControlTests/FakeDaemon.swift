@@ -35,7 +35,8 @@ final class FakeDaemon: Operations {
 
     func allow(_ request: AllowRequest, by who: String) throws -> OverridesReply {
         let words = request.ids.joined(separator: ",") + (request.folder ?? "")
-        _ = try note("allow \(words) \(request.kinds.joined(separator: ",")) \(request.duration)")
+        _ = try note(
+            "allow \(words) \((request.kinds + (request.rules ?? [])).joined(separator: ",")) \(request.duration)")
         return OverridesReply(exceptions: [])
     }
     func limit(_ request: LimitRequest, by who: String) throws -> OverridesReply {

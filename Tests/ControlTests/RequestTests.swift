@@ -22,6 +22,7 @@ struct RequestTests {
             ),
             ("/v1/uploads", #"{"path":"2f61","force":true}"#, 400, "no key `force`; there are: path"),
             ("/v1/allow", #"{"folder":"front","kinds":["quota"],"duration":60}"#, 200, "allow front quota 60"),
+            ("/v1/allow", #"{"folder":"front","rules":["night"],"duration":60}"#, 200, "allow front night 60"),
             ("/v1/limit", #"{}"#, 200, "limit off 0"),
             ("/v1/allow", #"{"folder":"front","kind":["quota"],"duration":60}"#, 400, "no key `kind`; there are: ids"),
             ("/v1/limit", #"{"rat":0,"duration":60}"#, 400, "no key `rat`; there are: rate, duration"),

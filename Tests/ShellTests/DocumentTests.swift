@@ -167,9 +167,22 @@ struct DocumentTests {
     }
 }
 
-/// The words of a line, as a shell splits them.
+/// The words of a line, as a shell splits them: a text in quotes is one word.
 func shellWords(_ line: Substring) -> [String] {
-    line.split(separator: "'", omittingEmptySubsequences: false).enumerated().flatMap { number, piece in
-        number % 2 == 1 ? [String(piece)] : piece.split(separator: " ").map(String.init)
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    for letter in line {
+        if letter == quote {
+            quote = nil
+        } else if quote == nil, letter == "'" || letter == "\"" {
+            (quote, word) = (letter, word ?? "")
+        } else if quote == nil, letter == " " {
+            if let word { words.append(word) }
+            word = nil
+        } else {
+            word = (word ?? "") + String(letter)
+        }
     }
+    return words + [word].compactMap { $0 }
 }

@@ -34,7 +34,8 @@ _sluice_takes() {
         "list --list" | "list --state" | "list --destination" | "list --folder" | "list --text" | "list --context" | "list --since" | "list --until" | "list --limit" | "list --config" | "list --socket") return 0 ;;
         "show --config" | "show --socket") return 0 ;;
         "why --config" | "why --socket") return 0 ;;
-        "plan --until" | "plan --rate" | "plan --config" | "plan --socket") return 0 ;;
+        "plan --until" | "plan --rate" | "plan --from" | "plan --on" | "plan --interface" | "plan --ssid" | "plan --gateway" | "plan --metered" | "plan --roaming" | "plan --config" | "plan --socket") return 0 ;;
+        "policy --folder" | "policy --to" | "policy --at" | "policy --on" | "policy --interface" | "policy --ssid" | "policy --gateway" | "policy --metered" | "policy --roaming" | "policy --battery" | "policy --size" | "policy --kind" | "policy --duration" | "policy --config") return 0 ;;
         "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
         "quota --config" | "quota --socket") return 0 ;;
         "remote --limit" | "remote --config" | "remote --socket") return 0 ;;
@@ -48,7 +49,7 @@ _sluice_takes() {
         "retry --folder" | "retry --destination" | "retry --config" | "retry --socket") return 0 ;;
         "remove --config" | "remove --socket") return 0 ;;
         "flush --list" | "flush --folder" | "flush --destination" | "flush --config" | "flush --socket") return 0 ;;
-        "allow --folder" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
+        "allow --folder" | "allow --rule" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
         "limit --for" | "limit --config" | "limit --socket") return 0 ;;
         "reload --config" | "reload --socket") return 0 ;;
         "rescan --folder" | "rescan --config" | "rescan --socket") return 0 ;;
@@ -62,19 +63,19 @@ _sluice_takes() {
 
 _sluice_value() {
     case "$verb $option" in
-        *" --config" | *" --socket" | "init --folder" | *" --token-file" | *" --from")
+        *" --config" | *" --socket" | "init --folder" | *" --token-file" | "init --from")
             compopt -o default ;;
         *" --log-level")
             _sluice_words error warning notice info debug ;;
         *" --log-format")
             _sluice_words text json ;;
-        *" --metered")
+        "init --metered")
             _sluice_words pause allow ;;
         *" --test-file")
             _sluice_words removable any none ;;
-        "check --folder" | "list --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
+        "check --folder" | "list --folder" | "policy --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
             _sluice_ask folders ;;
-        *" --destination" | "add --to")
+        *" --destination" | "policy --to" | "add --to")
             _sluice_ask destinations ;;
         *" --unknown")
             _sluice_words fail send assume-sent ;;
@@ -84,6 +85,8 @@ _sluice_value() {
             _sluice_words ongoing completed failed cancelled history ;;
         *" --state")
             _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
+        "plan --metered" | *" --roaming" | "policy --metered")
+            _sluice_words yes no ;;
         *" --by")
             _sluice_words destination folder network ;;
         "flush --list")
@@ -109,7 +112,8 @@ _sluice_options() {
         list) _sluice_words --list --state --destination --folder --text --context --since --until --limit --json --config --socket --help ;;
         show) _sluice_words --json --config --socket --help ;;
         why) _sluice_words --json --config --socket --help ;;
-        plan) _sluice_words --until --rate --json --config --socket --help ;;
+        plan) _sluice_words --until --rate --from --on --interface --ssid --gateway --metered --roaming --json --config --socket --help ;;
+        policy) _sluice_words --folder --to --at --on --interface --ssid --gateway --metered --roaming --battery --size --kind --duration --json --config --help ;;
         usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
         quota) _sluice_words --json --config --socket --help ;;
         remote) _sluice_words --limit --foreign --json --config --socket --help ;;
@@ -123,7 +127,7 @@ _sluice_options() {
         retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
         remove) _sluice_words --json --config --socket --help ;;
         flush) _sluice_words --list --folder --destination --json --config --socket --help ;;
-        allow) _sluice_words --folder --metered --quota --rule --window --for --end --json --config --socket --help ;;
+        allow) _sluice_words --folder --metered --quota --rule --rules --window --for --end --json --config --socket --help ;;
         limit) _sluice_words --for --json --config --socket --help ;;
         reload) _sluice_words --json --config --socket --help ;;
         rescan) _sluice_words --folder --wait --json --config --socket --help ;;
@@ -137,11 +141,12 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
+        '') _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
         destinations) _sluice_words tus directory chunked-form vimeo s3 oss apsara-vod ;;
         config) _sluice_words schema ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
+        policy) _sluice_words explain test ;;
         usage) _sluice_words set ;;
         quota) _sluice_ask destinations ;;
         remote) _sluice_ask destinations ;;
@@ -155,7 +160,7 @@ _sluice_operands() {
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
+        help) _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
     esac
 }
 

@@ -54,6 +54,7 @@ complete -c sluice -n '__sluice_at' -a list -d 'show uploads, newest first'
 complete -c sluice -n '__sluice_at' -a show -d 'show everything about one upload'
 complete -c sluice -n '__sluice_at' -a why -d 'explain why an upload waits, or why a file is not uploaded'
 complete -c sluice -n '__sluice_at' -a plan -d 'forecast when uploads run, and which will not finish in time'
+complete -c sluice -n '__sluice_at' -a policy -d 'print the rules as sentences, or decide about a file that does not exist yet'
 complete -c sluice -n '__sluice_at' -a usage -d 'show how much was sent and received, and what is left of each quota; correct the count of a quota'
 complete -c sluice -n '__sluice_at' -a quota -d 'show how much may still be sent to a destination: its free space, and its quotas'
 complete -c sluice -n '__sluice_at' -a remote -d 'list the objects at a destination, and which of them this installation uploaded'
@@ -186,10 +187,35 @@ complete -c sluice -n '__sluice_at why' -a '(__sluice_ask uploads)' -F
 
 complete -c sluice -n '__sluice_at plan' -l until -d 'end of the forecast: 18:00, 2026-11-25, 2026-11-25T18:00 or 2d (in two days); default: when all is sent, at most a month' -x
 complete -c sluice -n '__sluice_at plan' -l rate -d 'assume this rate for all transfers together: 2MB/s, 8Mbit/s' -x
+complete -c sluice -n '__sluice_at plan' -l from -d 'start of the forecast, in the form of --until; default: now' -x
+complete -c sluice -n '__sluice_at plan' -l on -d 'a network of `policy.networks`, with the facts that its item states' -x
+complete -c sluice -n '__sluice_at plan' -l interface -d 'the interface of the network: eth0, wwan0' -x
+complete -c sluice -n '__sluice_at plan' -l ssid -d 'the name of the Wi-Fi' -x
+complete -c sluice -n '__sluice_at plan' -l gateway -d 'the hardware address of the router' -x
+complete -c sluice -n '__sluice_at plan' -l metered -d 'whether the network is metered' -x -a 'yes no'
+complete -c sluice -n '__sluice_at plan' -l roaming -d 'whether the modem roams' -x -a 'yes no'
 complete -c sluice -n '__sluice_at plan' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at plan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at plan' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at plan' -l help -d 'print this text'
+
+complete -c sluice -n '__sluice_at policy' -l folder -d 'the folder of the file; not needed where there is only one' -x -a '(__sluice_ask folders)'
+complete -c sluice -n '__sluice_at policy' -l to -d 'this destination alone' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at policy' -l at -d 'when: 03:00, "2026-12-01 03:00", 2d (in two days); default: now' -x
+complete -c sluice -n '__sluice_at policy' -l on -d 'a network of `policy.networks`, with the facts that its item states' -x
+complete -c sluice -n '__sluice_at policy' -l interface -d 'the interface of the network: eth0, wwan0' -x
+complete -c sluice -n '__sluice_at policy' -l ssid -d 'the name of the Wi-Fi' -x
+complete -c sluice -n '__sluice_at policy' -l gateway -d 'the hardware address of the router' -x
+complete -c sluice -n '__sluice_at policy' -l metered -d 'whether the network is metered' -x -a 'yes no'
+complete -c sluice -n '__sluice_at policy' -l roaming -d 'whether the modem roams' -x -a 'yes no'
+complete -c sluice -n '__sluice_at policy' -l battery -d 'the machine runs on its battery with this charge, like 40%; or not' -x
+complete -c sluice -n '__sluice_at policy' -l size -d 'the size of the file: 30MB' -x
+complete -c sluice -n '__sluice_at policy' -l kind -d 'the kind of the file: video, image' -x
+complete -c sluice -n '__sluice_at policy' -l duration -d 'how long the video is: 10s' -x
+complete -c sluice -n '__sluice_at policy' -l json -d 'print one JSON object (or one on each line), for programs'
+complete -c sluice -n '__sluice_at policy' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at policy' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at policy' -a 'explain test'
 
 complete -c sluice -n '__sluice_at usage' -l days -d 'the last N days (default: 7)' -x
 complete -c sluice -n '__sluice_at usage' -l months -d 'the last N months (default: 3)' -x
@@ -301,7 +327,8 @@ complete -c sluice -n '__sluice_at flush' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at allow' -l folder -d 'all uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at allow' -l metered -d 'let them use metered networks'
 complete -c sluice -n '__sluice_at allow' -l quota -d 'let them exceed quotas'
-complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against rules under `pause`, except those with `override: never`'
+complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against this rule under `pause`' -x
+complete -c sluice -n '__sluice_at allow' -l rules -d 'let them run against every rule under `pause` that allows an exception'
 complete -c sluice -n '__sluice_at allow' -l window -d 'let them run outside windows'
 complete -c sluice -n '__sluice_at allow' -l for -d 'how long: 30m, 2h, 1d' -x
 complete -c sluice -n '__sluice_at allow' -l end -d 'end the exception now'
@@ -350,4 +377,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'ignored: this verb rea
 complete -c sluice -n '__sluice_at version' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'print this text'
-complete -c sluice -n '__sluice_at help' -a 'run init demo check destinations config edit doctor hook rebuild receive status list show why plan usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help'

@@ -99,7 +99,7 @@ struct ShadowedRuleCheck {
     /// Whether `wide` matches every network that `narrow` matches. May miss such a pair.
     private func covers(_ wide: NetworkRule, _ narrow: NetworkRule, _ word: Word) -> Bool {
         if let interface = wide.interface {
-            guard covers(interface, narrow.interface) else { return false }
+            guard GlobComparison.coversInterfaces(interface, narrow.interface) else { return false }
         }
         if let ssid = wide.ssid, ssid != narrow.ssid { return false }
         if let gateway = wide.gateway, gateway != narrow.gateway { return false }
@@ -114,17 +114,5 @@ struct ShadowedRuleCheck {
             return word.warns(wide) || !word.warns(narrow)
         }
         return true
-    }
-
-    /// Like ``Core/Glob``, ignores case.
-    private func covers(_ wide: String, _ narrow: String?) -> Bool {
-        if !wide.isEmpty, wide.allSatisfy({ $0 == "*" }) { return true }
-        guard let narrow = narrow?.loweredInASCII else { return false }
-        let wide = wide.loweredInASCII
-        if wide == narrow { return true }
-        if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
-        // A set contains letters that a name need not have.
-        guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
-        return GlobComparison.covers(wide, narrow)
     }
 }

@@ -83,10 +83,6 @@ struct WindowOverlapCheck {
             + "leave a time without 0"
     }
 
-    private func listed(_ names: [String]) -> String {
-        names.count < 2 ? names.joined() : "\(names.dropLast().joined(separator: ", ")) and \(names.last ?? "")"
-    }
-
     private mutating func meet(_ windows: [[Window]], _ still: [Window]) -> Bool {
         let question = Question(windows: windows, still: still)
         if let answer = results[question] { return answer }

@@ -172,7 +172,7 @@ enum KeyTexts {
         the sum
         pause[].name | required | the name of the rule in messages; unique in its list
         pause[].when | required | what is not sent, and when: a condition, or a list of conditions of which one is enough
-        pause[].override | `allow` | `never`: `sluice allow --rule` makes no exception from it
+        pause[].override | `allow` | `never`: `sluice allow` makes no exception from it
         upload_to[].to | required | the destination
         upload_to[].if | required | which files go there: a condition about the file, or a list of conditions of which one is \
         enough

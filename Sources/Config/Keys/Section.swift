@@ -115,7 +115,8 @@ struct Section: Sendable {
 
     static let all: [Section] = [
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
-        destinationRetry, policy, concurrency, slots, window, rate, pause, condition, route, network, quota, busy, retry,
+        destinationRetry, policy, concurrency, slots, window, rate, pause, condition, route, network, quota, busy,
+        retry,
         control, metrics,
         retention, hook, hookRetry, beforeUpload, secret,
     ]

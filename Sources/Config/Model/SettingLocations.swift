@@ -19,6 +19,7 @@ struct SettingLocations {
             places[key] = "\(source.file.display):\(entry.place.line)"
             guard path.isEmpty, ["folders", "hooks"].contains(key), case .list(let items) = entry.value.content else {
                 note(entry.value, under: key)
+                noteItems(of: entry.value, under: key)
                 continue
             }
             for (index, item) in items.enumerated() {
@@ -28,6 +29,14 @@ struct SettingLocations {
                     note(item, under: "hooks.\(Hook.name(ofNumber: index))")
                 }
             }
+        }
+    }
+
+    /// The items of a list: `policy.pause[0]`.
+    private mutating func noteItems(of node: Node, under key: String) {
+        guard case .list(let items) = node.content else { return }
+        for (index, item) in items.enumerated() {
+            places["\(key)[\(index)]"] = "\(sources[item.start.file].file.display):\(item.start.line)"
         }
     }
 }

@@ -108,10 +108,8 @@ extension SettingsReading {
     func routes(_ fields: MappingReader) -> [UploadRoute]? {
         guard let node = fields.node("upload_to") else { return nil }
         var items = [node]
-        if case .list(let list) = node.content {
-            items = list
-            if list.isEmpty { fields.error("names no destination; a folder needs at least one", "upload_to") }
-        }
+        if case .list(let list) = node.content { items = list }
+        if items.isEmpty { fields.error("names no destination; a folder needs at least one", "upload_to") }
         var routes: [UploadRoute] = []
         for (index, item) in items.enumerated() {
             let key = fields.path(of: "upload_to") + (items.count == 1 && item.start == node.start ? "" : "[\(index)]")

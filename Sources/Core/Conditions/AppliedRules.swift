@@ -81,7 +81,8 @@ extension Admission {
     ) -> ConditionFacts {
         ConditionFacts(
             now: inputs.now, zone: inputs.zone, knowsTime: inputs.clockTrouble == nil, power: inputs.power,
-            folders: [folder?.name, folder?.pattern].compactMap { $0 }, destination: remote.name,
+            knowsPower: inputs.knowsPower, folders: [folder?.name, folder?.pattern].compactMap { $0 },
+            destination: remote.name,
             file: folder?.file ?? .noFile, way: way, networks: rules.networks.filter { $0.name != nil })
     }
 }
@@ -90,7 +91,8 @@ extension Admission.PolicyInputs {
     /// The facts for conditions that do not tell uploads apart.
     var commonFacts: ConditionFacts {
         ConditionFacts(
-            now: now, zone: zone, knowsTime: clockTrouble == nil, power: power, folders: [], destination: "",
+            now: now, zone: zone, knowsTime: clockTrouble == nil, power: power, knowsPower: knowsPower,
+            folders: [], destination: "",
             file: .noFile, way: .unseen(Admission.notExamined), networks: [])
     }
 }

@@ -108,32 +108,23 @@ extension Condition {
 extension Condition.Predicate {
     var words: String {
         switch self {
-        case .between(let windows): "it is between \(Self.listed(windows.map(Self.words)))"
-        case .network(let names): "the network is \(Self.listed(names))"
+        case .between(let windows): "it is between \(listed(windows.map(\.fullWords), "or"))"
+        case .network(let names): "the network is \(Self.named(names))"
         case .metered(let isMetered): isMetered ? "the network is metered" : "the network is not metered"
-        case .interface(let names): "the interface is \(Self.listed(names))"
-        case .ssid(let names): "the Wi-Fi is \(Self.listed(names))"
-        case .gateway(let addresses): "the gateway is \(Self.listed(addresses.map { "\($0)" }))"
+        case .interface(let names): "the interface is \(Self.named(names))"
+        case .ssid(let names): "the Wi-Fi is \(Self.named(names))"
+        case .gateway(let addresses): "the gateway is \(listed(addresses.map { "\($0)" }, "or"))"
         case .roaming(let roams): roams ? "the modem roams" : "no modem roams"
         case .onBattery(let isOn): isOn ? "the machine runs on its battery" : "the machine does not run on its battery"
         case .batteryBelow(let percent): "the battery has less than \(percent) %"
-        case .folder(let names): "the folder is \(Self.listed(names))"
-        case .destination(let names): "the destination is \(Self.listed(names))"
+        case .folder(let names): "the folder is \(Self.named(names))"
+        case .destination(let names): "the destination is \(Self.named(names))"
         case .file(.largerThan(let bytes)): "the file is larger than \(writtenBytes(bytes))"
         case .file(.smallerThan(let bytes)): "the file is smaller than \(writtenBytes(bytes))"
-        case .file(.kind(let kinds)): "the file is of the kind \(Self.listed(kinds.map(\.rawValue).sorted()))"
+        case .file(.kind(let kinds)): "the file is of the kind \(listed(kinds.map(\.rawValue).sorted(), "or"))"
         case .file(.longerThan(let length)): "the recording is longer than \(writtenTime(.milliseconds(length)))"
         }
     }
 
-    private static func words(_ window: Window) -> String {
-        window.except.isEmpty
-            ? window.words : "\(window.words), except on \(listed(window.except.sorted().map { "\($0)" }, "and"))"
-    }
-
-    private static func listed(_ names: [String], _ word: String = "or") -> String {
-        let shown = names.map { printable($0) }
-        return shown.count < 2
-            ? shown.joined() : "\(shown.dropLast().joined(separator: ", ")) \(word) \(shown.last ?? "")"
-    }
+    private static func named(_ names: [String]) -> String { listed(names.map { printable($0) }, "or") }
 }

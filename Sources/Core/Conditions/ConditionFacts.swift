@@ -8,6 +8,8 @@ package struct ConditionFacts: Sendable {
         case over(NetworkPath, Metering, isMetered: Bool?)
         /// Through a folder of another machine, by a route that cannot be seen.
         case mount(isMetered: Bool?)
+        /// Over a network that a person describes.
+        case described(DescribedNetwork, isMetered: Bool?)
         /// It was not looked up, or could not be; with the reason.
         case unseen(String)
     }
@@ -18,6 +20,7 @@ package struct ConditionFacts: Sendable {
     package var knowsTime: Bool
     /// `nil` without a battery.
     package var power: Power?
+    package var knowsPower: Bool
     /// The folder, and for a card also that of its pattern; empty for requests that belong to no folder.
     package var folders: [String]
     package var destination: String
@@ -27,13 +30,14 @@ package struct ConditionFacts: Sendable {
     package var networks: [NetworkRule]
 
     package init(
-        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, folders: [String], destination: String,
-        file: FileAnswers, way: Way, networks: [NetworkRule]
+        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, knowsPower: Bool = true, folders: [String],
+        destination: String, file: FileAnswers, way: Way, networks: [NetworkRule]
     ) {
         self.now = now
         self.zone = zone
         self.knowsTime = knowsTime
         self.power = power
+        self.knowsPower = knowsPower
         self.folders = folders
         self.destination = destination
         self.file = file
@@ -98,17 +102,30 @@ extension Condition.Predicate {
         case .folder(let names): return Truth(facts.folders.contains(where: names.contains))
         case .destination(let names): return Truth(names.contains(facts.destination))
         case .file(let question):
-            return facts.file.answer(to: question).map { Truth($0) } ?? .unknown([question.missing])
-        case .onBattery(let isOn): return Truth((facts.power?.isOnBattery ?? false) == isOn)
+            return facts.file.answer(to: question).map { Truth($0) } ?? .unknown([question.missing(of: facts.file)])
+        case .onBattery, .batteryBelow:
+            guard facts.knowsPower else {
+                return .unknown([
+                    UnknownFact("whether the machine runs on a battery", remedy: "`--battery SHARE|none` states it")
+                ])
+            }
+            return power(facts.power)
+        case .network, .metered, .interface, .ssid, .gateway, .roaming: return facts.way.truth(of: self, facts.networks)
+        }
+    }
+
+    private func power(_ power: Power?) -> Truth {
+        switch self {
+        case .onBattery(let isOn): return Truth((power?.isOnBattery ?? false) == isOn)
         case .batteryBelow(let percent):
-            guard let power = facts.power else { return .no }
+            guard let power else { return .no }
             guard let level = power.levelWithHysteresis else {
                 return .unknown([
                     UnknownFact("how much the battery has", remedy: "its driver does not report it; use `on_battery`")
                 ])
             }
             return Truth(level < percent)
-        case .network, .metered, .interface, .ssid, .gateway, .roaming: return facts.way.truth(of: self, facts.networks)
+        default: preconditionFailure("\(self) is not about power")
         }
     }
 }
@@ -124,7 +141,12 @@ extension ConditionFacts.Way {
             switch self {
             case .local: return Truth(!isMetered)
             case .unseen(let reason): return unknown(reason)
-            case .over(_, _, let counts), .mount(let counts):
+            case .described(let network, nil):
+                return .unknown([
+                    UnknownFact(
+                        "whether \(network.words) is metered", remedy: "`--metered yes|no` states it")
+                ])
+            case .over(_, _, let counts), .mount(let counts), .described(_, let counts):
                 guard let counts else {
                     return .unknown([
                         UnknownFact(
@@ -143,6 +165,7 @@ extension ConditionFacts.Way {
             return .no
         case .unseen(let reason): return unknown(reason)
         case .mount: return unknown("a mounted folder hides it")
+        case .described(let network, _): return network.truth(of: predicate, networks)
         case .over(let path, let metering, _): return metering.truth(of: predicate, over: path, networks)
         }
     }
@@ -150,8 +173,15 @@ extension ConditionFacts.Way {
 
 extension FilePredicate {
     /// The fact that is missing, where it cannot be answered.
-    fileprivate var missing: UnknownFact {
-        switch self {
+    fileprivate func missing(of file: FileAnswers) -> UnknownFact {
+        if case .described = file {
+            return switch self {
+            case .longerThan: UnknownFact("how long the recording is", remedy: "`--kind` and `--duration` state it")
+            case .largerThan, .smallerThan: UnknownFact("how large the file is", remedy: "`--size` states it")
+            case .kind: UnknownFact("of what kind the file is", remedy: "`--kind` states it")
+            }
+        }
+        return switch self {
         case .longerThan:
             UnknownFact(
                 "how long the recording is",

@@ -86,14 +86,33 @@ package enum FileAnswers: Hashable, Sendable {
     case noFile
     /// These answers are known; every other question is open.
     case known([FilePredicate: Bool])
+    /// A person has described the file, and these answers follow.
+    case described([FilePredicate: Bool])
     /// All facts are known.
     case file(FileFacts)
+
+    /// The answers for a file of which a person states some facts.
+    package init(size: Int64?, kind: FileKind?, duration: Int64?, to questions: [FilePredicate]) {
+        var answers: [FilePredicate: Bool] = [:]
+        for question in questions {
+            switch question {
+            case .largerThan(let bytes): answers[question] = size.map { $0 > bytes }
+            case .smallerThan(let bytes): answers[question] = size.map { $0 < bytes }
+            case .kind(let kinds): answers[question] = kind.map { kinds.contains($0) }
+            case .longerThan:
+                answers[question] = kind.flatMap {
+                    question.answer(of: FileFacts(size: size ?? 0, kind: $0, duration: duration))
+                }
+            }
+        }
+        self = .described(answers)
+    }
 
     /// - Returns: `nil` where it is not known.
     func answer(to question: FilePredicate) -> Bool? {
         switch self {
         case .noFile: false
-        case .known(let answers): answers[question]
+        case .known(let answers), .described(let answers): answers[question]
         case .file(let facts): question.answer(of: facts)
         }
     }

@@ -40,6 +40,10 @@ package struct PauseRule: Hashable, Sendable {
         hasher.combine(override)
     }
 
+    fileprivate func isLifted(by exempt: Set<Exemption>) -> Bool {
+        override == .allow && (exempt.contains(.rule) || exempt.contains(.ruleNamed(name)))
+    }
+
     /// The hold of this rule; `nil` while its condition is known not to hold.
     ///
     /// - Parameters:
@@ -79,8 +83,7 @@ extension PolicyRules {
         of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, judgesNetwork: Bool,
         excusing exempt: Set<Exemption>
     ) -> [Hold] {
-        let isExempt = exempt.contains(.rule)
-        return stops.filter { $0.when.dependsOnNetwork == judgesNetwork && !(isExempt && $0.override == .allow) }
+        stops.filter { $0.when.dependsOnNetwork == judgesNetwork && !$0.isLifted(by: exempt) }
             .compactMap { $0.hold(of: owner, facts, since: since, clock: clock) }
     }
 }

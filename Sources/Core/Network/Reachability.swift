@@ -23,6 +23,8 @@ package enum Reachability: Hashable, Sendable {
     case over([NetworkPath])
     /// Through a folder of another machine, by routes that cannot be seen. `text` says which folder.
     case mount(Metered, text: String)
+    /// Over a network that a person describes.
+    case described(DescribedNetwork)
     /// There is no route.
     case offline(String)
     /// The routes could not be looked up; contains the reason.

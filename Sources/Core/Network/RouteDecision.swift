@@ -56,6 +56,9 @@ extension Admission {
             return holds.isEmpty
                 ? open(route, remote, folder, over: way, in: inputs)
                 : .closed(holds, applied: appliedRules(remote, folder, over: way, in: inputs))
+        case .described(let network):
+            if !depends { return open(.any, remote, folder, in: inputs) }
+            return decide(on: network, remote, places, folder, inputs)
         case .over(let paths):
             guard depends || inputs.network != nil else { return open(.any, remote, folder, in: inputs) }
             guard var metering = inputs.network else {
@@ -126,6 +129,30 @@ extension Admission {
             }
         }
         return .closed(first.holds, applied: first.route.applied)
+    }
+
+    /// The decision about a network that a person describes.
+    private func decide(
+        on network: DescribedNetwork, _ remote: DestinationState, _ places: [Place], _ folder: FolderState?,
+        _ inputs: PolicyInputs
+    ) -> RouteDecision {
+        let lists = places.map(\.rules.networks)
+        let cost = network.cost(lists)
+        let reason =
+            cost == .unknown
+            ? "nothing states whether \(network.words) is metered (`--metered yes|no` does)"
+            : "\(cost.rawValue): \(network.words)"
+        var route = route(nil, cost, reason, nil, places)
+        // It may be known to the machine that has the network, so `metered_unknown` does not decide.
+        if cost == .unknown { (route.countsAsMetered, route.ledger) = (true, .metered) }
+        let way = ConditionFacts.Way.described(network, isMetered: cost == .unknown ? nil : cost == .metered)
+        let forbidden = network.prohibition(lists).map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
+        let holds =
+            [forbidden].compactMap { $0 } + holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
+            + pauseHolds(remote, folder, over: way, in: inputs)
+        return holds.isEmpty
+            ? open(route, remote, folder, over: way, in: inputs)
+            : .closed(holds, applied: appliedRules(remote, folder, over: way, in: inputs))
     }
 
     private func route(

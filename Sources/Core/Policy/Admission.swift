@@ -43,6 +43,8 @@ package struct Admission: Hashable, Sendable {
         package var quotas: QuotaState
         /// The machine's power source; `nil` without a battery, and while no rule needs it.
         package var power: Power?
+        /// Not for a question about a machine that cannot be seen.
+        package var knowsPower = true
         /// The last answer of each source of `busy` that is still valid.
         package var busy: [BusySource: BusyAnswer]
 

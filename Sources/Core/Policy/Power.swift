@@ -68,6 +68,15 @@ extension PolicyRules {
 
     /// - Parameter place: The place of the rules, for people.
     func powerHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {
+        guard inputs.knowsPower else {
+            guard onBattery == .pause || minBattery != nil else { return [] }
+            return [
+                Hold(
+                    .power, since: inputs.now,
+                    text: "`on_battery` or `min_battery` of \(place) may apply: it is unknown whether the machine runs "
+                        + "on a battery; `--battery SHARE|none` states it")
+            ]
+        }
         guard let power = inputs.power else { return [] }
         var holds: [Hold] = []
         if onBattery == .pause, power.isOnBattery {

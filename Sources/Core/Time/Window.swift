@@ -31,6 +31,11 @@ package struct Window: Hashable, Sendable {
         return (days.count == Weekday.allCases.count ? "" : named + " ") + "\(time(from))-\(time(to))"
     }
 
+    /// With the excluded days: `22:00-06:00, except on 2026-12-24`.
+    package var fullWords: String {
+        except.isEmpty ? words : "\(words), except on \(listed(except.sorted().map { "\($0)" }))"
+    }
+
     /// A list of windows for a message, shortened where it is long.
     package static func yaml(_ windows: [Window]) -> String {
         let shown = windows.prefix(4).map { "\"\($0.words)\"" } + (windows.count > 4 ? ["…"] : [])

@@ -1,4 +1,5 @@
 internal import API
+internal import Config
 internal import Core
 internal import Linux
 internal import Store
@@ -15,14 +16,18 @@ struct OverrideCommands: Sendable {
 
     func allow(_ request: AllowRequest, by who: String) async throws -> OverridesReply {
         try lifecycle.requireReady()
-        let kinds = try request.kinds.map { word in
-            guard let exemption = Exemption(rawValue: word) else {
-                throw Refusal(
-                    .badRequest, "`\(printable(word))` cannot be allowed; allowed are: metered, quota, window")
+        let words = Exemption.kinds.map(\.rawValue).sorted().joined(separator: ", ")
+        var kinds = try request.kinds.map { word in
+            guard let kind = Exemption.kinds.first(where: { $0.rawValue == word }) else {
+                throw Refusal(.badRequest, "`\(printable(word))` cannot be allowed; allowed are: \(words)")
             }
-            return exemption
+            return kind
         }
-        if kinds.isEmpty { throw Refusal(.badRequest, "name the kinds to allow: metered, quota or window") }
+        for name in request.rules ?? [] {
+            if request.duration > 0 { try context.configuration.settings.requireOverridableRule(name) }
+            kinds.append(.ruleNamed(name))
+        }
+        if kinds.isEmpty { throw Refusal(.badRequest, "name the kinds to allow (\(words)), or rules by their names") }
         guard (0...Self.longest).contains(request.duration) else {
             throw Refusal(.badRequest, "an exception lasts at most one year")
         }
@@ -89,6 +94,7 @@ struct OverrideCommands: Sendable {
                 isOver ? "exception withdrawn" : "exception made",
                 [
                     "scope": record.scope.rawValue, "name": record.name, "kind": OverrideView(record).kind,
+                    "rule": OverrideView(record).rule,
                     "until": isOver ? nil : record.until.description, "by": record.author,
                 ])
         }
@@ -101,14 +107,42 @@ struct OverrideCommands: Sendable {
 
 extension OverrideView {
     init(_ record: OverrideRecord) {
-        let (kind, rate): (String, Int64?) =
+        let (kind, rule, rate): (String, String?, Int64?) =
             switch record.kind {
-            case .exemption(let exemption): (exemption.rawValue, nil)
-            case .rate(let bytes): ("rate", bytes)
-            case .unknown(let word): (word, nil)
+            case .exemption(.ruleNamed(let name)): (Exemption.rule.rawValue, name, nil)
+            case .exemption(let exemption): (exemption.rawValue, nil, nil)
+            case .rate(let bytes): ("rate", nil, bytes)
+            case .unknown(let word): (word, nil, nil)
             }
         self.init(
-            scope: record.scope.rawValue, name: record.scope == .all ? nil : record.name, kind: kind, rate: rate,
+            scope: record.scope.rawValue, name: record.scope == .all ? nil : record.name, kind: kind, rule: rule,
+            rate: rate,
             since: record.since.description, until: record.until.description, by: record.author)
+    }
+}
+
+extension Settings {
+    /// - Throws: ``Refusal`` for a name that no rule under `pause` has, and for a rule that says `override: never`.
+    fileprivate func requireOverridableRule(_ name: String) throws(Refusal) {
+        let rules = allRules.flatMap(\.pauses)
+        let named = rules.filter { $0.name == name }
+        guard let first = named.first else {
+            let names = Set(rules.map(\.name)).sorted()
+            let near = closest(to: name, among: names).map { "did you mean `\(printable($0))`?" }
+            throw Refusal(
+                .notFound,
+                "no rule under `pause` is called `\(printable(name))`: "
+                    + (near
+                        ?? (names.isEmpty
+                            ? "there is none"
+                            : "there are: \(names.map { printable($0) }.joined(separator: ", "))"))
+            )
+        }
+        guard named.contains(where: { $0.override == .allow }) else {
+            throw Refusal(
+                .conflict,
+                "the rule `\(printable(name))` (\(first.place)) says `override: never`: change the configuration for an "
+                    + "exception")
+        }
     }
 }

@@ -13,9 +13,15 @@ struct PlanQueries: Sendable {
 
     func plan(_ query: PlanQuery) async throws -> PlanView {
         let now = context.clocks.wall()
+        let furthest = now.advanced(by: Plan.furthest)
+        if let from = query.from, from < now || from > furthest {
+            throw Refusal(.badRequest, "`from` is in the past, or more than a year away")
+        }
         if let until = query.until {
-            guard until > now else { throw Refusal(.badRequest, "`until` is in the past: a plan is for the future") }
-            guard until <= now.advanced(by: Plan.furthest) else {
+            guard until > query.from ?? now else {
+                throw Refusal(.badRequest, "`until` is in the past, or not after the start of the plan")
+            }
+            guard until <= furthest else {
                 throw Refusal(.badRequest, "`until` is more than a year away: a plan covers at most one year")
             }
         }
@@ -32,6 +38,9 @@ struct PlanQueries: Sendable {
                 ) { $1 }
                 : [:])
         question.until = query.until
+        let network = try network(query)
+        if let network { question.assume(network) }
+        if let from = query.from { question.inputs.now = max(from, question.inputs.now) }
         let asked = question
         // It may take a second, in which other tasks should run.
         let plan = try await blocking { Plan(asked) }
@@ -39,7 +48,18 @@ struct PlanQueries: Sendable {
             plan, rates: rates,
             backlog: backlog.map { ($0.unstaged.files, $0.paused.files) }
                 + Array(repeating: (0, 0), count: basis.exemptCount),
-            notes: notes(asked, rates, leftOut: basis.leftOut))
+            notes: notes(asked, rates, network, leftOut: basis.leftOut))
+    }
+
+    /// The network that a request describes.
+    private func network(_ query: PlanQuery) throws(Refusal) -> DescribedNetwork? {
+        if query.on == nil, query.facts == nil { return nil }
+        let networks = context.configuration.settings.policy.rules.networks
+        if let network = DescribedNetwork(named: query.on, in: networks, stating: query.facts ?? NetworkRule()) {
+            return network
+        }
+        let (problem, remedy) = DescribedNetwork.missing(query.on ?? "", in: networks)
+        throw Refusal(.notFound, "\(problem). \(remedy)")
     }
 
     private func rates(_ query: PlanQuery, _ destinations: Set<String>) async throws -> [PlanRateView] {
@@ -55,7 +75,9 @@ struct PlanQueries: Sendable {
         return views
     }
 
-    private func notes(_ question: Plan.Input, _ rates: [PlanRateView], leftOut: Set<String>) -> [String] {
+    private func notes(
+        _ question: Plan.Input, _ rates: [PlanRateView], _ network: DescribedNetwork?, leftOut: Set<String>
+    ) -> [String] {
         var notes: [String] = []
         let unknown = rates.filter { $0.rate == nil }.compactMap(\.destination)
         if !unknown.isEmpty {
@@ -63,8 +85,14 @@ struct PlanQueries: Sendable {
                 "the upload rate of \(unknown.joined(separator: ", ")) is unknown, because few bytes or none were sent there for a week: give one, like "
                     + "`sluice plan --rate '2 MB/s'`")
         }
+        if let network {
+            notes.append(
+                "every destination outside this machine is assumed to be reached over this network: \(network.factWords)"
+            )
+        }
         notes.append(
-            "networks, destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
+            (network == nil ? "the present networks and routes, " : "")
+                + "destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
                 + "new files are assumed")
         if !leftOut.isEmpty {
             notes.append(
@@ -114,4 +142,19 @@ extension PolicySnapshot {
         }
         return question
     }
+}
+
+extension Plan.Input {
+    /// Every destination is reached over this network, except those on this machine or in a mounted folder.
+    fileprivate mutating func assume(_ network: DescribedNetwork) {
+        for index in remotes.indices {
+            switch remotes[index].reachability {
+            case .local, .mount: continue
+            case .over(let paths) where !paths.isEmpty && paths.allSatisfy { isInside($0) }: continue
+            case .over, .any, .described, .offline, .unseen: remotes[index].reachability = .described(network)
+            }
+        }
+    }
+
+    private func isInside(_ path: NetworkPath) -> Bool { inputs.network?.links[path.link]?.medium == .loopback }
 }

@@ -11,7 +11,8 @@ extension Verb {
         usages: ["ID|KEY|PATH...", "--folder NAME"].map { "RULE... (--for DURATION | --end) [OPTION...] \($0)" },
         takes: .uploads("ongoing"), count: 0...1000,
         details: [
-            "RULE is --metered, --quota, --rule or --window.",
+            "RULE is --metered, --quota, --rules, --window, or --rule with the name of a rule under `pause`. No exception "
+                + "is made from a rule with `override: never`.",
             "Uploads with an exception run at once, unless another hold applies; every quota still counts them. A "
                 + "network with `allowed: false` stays forbidden. `sluice why` and `sluice status` show who allowed "
                 + "what, and until when.",
@@ -20,7 +21,8 @@ extension Verb {
             Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
             Option(flag: "metered", "let them use metered networks"),
             Option(flag: "quota", "let them exceed quotas"),
-            Option(flag: "rule", "let them run against rules under `pause`, except those with `override: never`"),
+            Option("rule", "NAME", repeats: true, "let them run against this rule under `pause`"),
+            Option(flag: "rules", "let them run against every rule under `pause` that allows an exception"),
             Option(flag: "window", "let them run outside windows"), Option.lasting,
             Option(flag: "end", "end the exception now"),
         ] + Option.client,
@@ -76,8 +78,14 @@ private func limitTransfers(_ call: Invocation) async throws -> ExitCode {
 
 private func allowUploads(_ call: Invocation) async throws -> ExitCode {
     let arguments = call.arguments
-    let kinds = Exemption.allCases.map(\.rawValue).filter { arguments.has($0) }
-    if kinds.isEmpty { throw Arguments.usage("name the rule: --metered, --quota, --rule or --window", .allow) }
+    let flags: [(flag: String, kind: Exemption)] = [
+        ("metered", .metered), ("quota", .quota), ("rules", .rule), ("window", .window),
+    ]
+    let kinds = flags.filter { arguments.has($0.flag) }.map(\.kind.rawValue)
+    let rules = arguments.texts("rule")
+    if kinds.isEmpty, rules.isEmpty {
+        throw Arguments.usage("name the rule: --metered, --quota, --rules, --window or --rule NAME", .allow)
+    }
     guard arguments.operands.isEmpty != (arguments.text("folder") == nil) else {
         throw Arguments.usage("name uploads, or a folder with --folder", .allow)
     }
@@ -89,6 +97,7 @@ private func allowUploads(_ call: Invocation) async throws -> ExitCode {
     }
     let request = AllowRequest(
         ids: try arguments.operands.map(reference), folder: arguments.text("folder"), kinds: kinds,
+        rules: rules.isEmpty ? nil : rules,
         duration: try seconds(arguments, .allow) ?? 0)
     let whom =
         request.folder.map { "folder \(printable($0))" }
@@ -127,6 +136,8 @@ private func printOverrides(_ reply: OverridesReply, _ call: Invocation, nothing
 /// `folder door: window until 18:00, by root`.
 func exceptionText(_ exception: OverrideView, _ now: WallTime) -> String {
     let what = exception.scope == "all" ? "all transfers" : "\(exception.scope) \(printable(exception.name ?? ""))"
-    let word = exception.rate.map { "at most \(Units.rate($0))" } ?? exception.kind
+    let word =
+        exception.rate.map { "at most \(Units.rate($0))" }
+        ?? (exception.kind + (exception.rule.map { " \(printable($0))" } ?? ""))
     return "\(what): \(word) until \(Units.moment(exception.until, now: now)), by \(printable(exception.by))"
 }

@@ -62,6 +62,23 @@ struct ConditionPropertyTests {
         #expect(stopped > Self.seeds.count / 100)
     }
 
+    @Test("over a described network nothing goes that the real one would hold, however little is stated")
+    func described() {
+        var (went, held) = (0, 0)
+        each { dice, drawn in
+            var scene = drawn
+            let link = Int32.random(in: 2...4, using: &dice)
+            scene.reachability = .over([NetworkPath(link: link)])
+            var other = scene
+            let network = scene.described(link, &dice)
+            other.reachability = .described(network)
+            if other.goes { went += 1 }
+            if !scene.goes { held += 1 }
+            return other.goes && !scene.goes ? "it goes over \(network.factWords), and not over link \(link)" : nil
+        }
+        #expect(went > Self.seeds.count / 20 && held > Self.seeds.count / 5)
+    }
+
     @Test("without the rule that a hold names, the answer changes, or another named rule is left")
     func named() {
         each { _, scene in

@@ -148,6 +148,19 @@ struct ConditionScene {
         }
     }
 
+    /// The network of a link as a person may describe it, with or without each of its facts.
+    func described(_ link: Int32, _ dice: inout Dice) -> DescribedNetwork {
+        var facts = NetworkRule()
+        let isHome = links[2].ssid == Array("Home".utf8)
+        func maybe<Value>(_ value: Value?) -> Value? { Int.random(in: 0...3, using: &dice) > 0 ? value : nil }
+        facts.interface = maybe([2: "eth0", 3: "wlan0", 4: Bool.random(using: &dice) ? "wwan*" : "wwan0"][link])
+        facts.ssid = link == 3 ? maybe(isHome ? "Home" : "Cafe") : nil
+        facts.gateway = [2, 3].contains(link) ? maybe(gateway) : nil
+        facts.isRoaming = link == 4 ? maybe(isRoaming) : maybe(false)
+        facts.isMetered = maybe([2: false, 3: isHome ? false : nil, 4: true][link] ?? nil)
+        return DescribedNetwork(facts)
+    }
+
     // MARK: The decision
 
     private var inputs: Admission.PolicyInputs {
@@ -226,7 +239,7 @@ struct ConditionScene {
         default:
             switch reachability {
             case .over, .mount: reachability = .unseen("no netlink")
-            case .local, .any, .offline, .unseen: break
+            case .local, .any, .described, .offline, .unseen: break
             }
         }
     }

@@ -76,7 +76,7 @@ struct PauseRuleEndToEndTests {
         #expect(try await scene.bytes("wan") < 40_000_000)
     }
 
-    @Test("`allow --rule` lifts a rule, except one with `override: never`")
+    @Test("`allow --rule` lifts the rule of a name, and none with `override: never`")
     func allowed() async throws {
         let scene = try await scene(
             "{name: soft, when: {network: lte}}", "{name: hard, when: {interface: lte0}, override: never}")
@@ -85,7 +85,9 @@ struct PauseRuleEndToEndTests {
         try fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
         #expect(try await scene.waits("clip.mp4", for: "rule").text.contains("`soft`"))
-        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rule", "--for", "1h"]) != nil)
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rule", "sfot", "--for", "1h"]) == nil)
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rule", "hard", "--for", "1h"]) == nil)
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rule", "soft", "--for", "1h"]) != nil)
         try await eventually("only the other rule holds it") {
             try await scene.hold("clip.mp4")?.text.contains("`hard`")
         }
@@ -93,6 +95,7 @@ struct PauseRuleEndToEndTests {
         fixture.policyKeys = fixture.policyKeys.map { $0.replacing(", override: never", with: "") }
         try fixture.writeConfiguration()
         _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
+        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rules", "--for", "1h"]) != nil)
         try await scene.arrives()
         #expect(try await scene.bytes("lte") > 300_000)
     }

@@ -124,7 +124,7 @@ struct PublicWordsTests {
             ("what is uploaded, stored", StagingMode.allCases.map(\.rawValue)),
             ("settled by, stored", settledBy.compactMap { SettleProof(rawValue: $0)?.rawValue }),
             ("failure class, stored", Failure.Class.all.map(\.rawValue)),
-            ("hold kind", Hold.Kind.allCases.map(\.rawValue)), ("exception kind", Exemption.allCases.map(\.rawValue)),
+            ("hold kind", Hold.Kind.allCases.map(\.rawValue)), ("exception kind", Exemption.kinds.map(\.rawValue)),
             ("network class, stored", NetworkClass.allCases.map(\.rawValue)),
             ("usage grouping", UsageGrouping.allCases.map(\.rawValue)),
             ("event type", EventType.inStream.map(\.rawValue)),

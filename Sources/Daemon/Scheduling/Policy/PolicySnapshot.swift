@@ -388,25 +388,3 @@ extension Admission.Route {
         interface == other.interface && countsAsMetered == other.countsAsMetered && cost == other.cost
     }
 }
-
-extension BatchLimits {
-    /// Whether an upload may share a transfer with others.
-    func isBundled(_ claim: Claim) -> Bool {
-        let goesAlone = claim.checkpoint != nil || claim.asset.stagingMode == .inPlace
-        return isBundled(size: claim.asset.stagedSize, isBegun: goesAlone, of: claim.upload.folder)
-    }
-}
-
-extension PolicyOverrides {
-    /// Whether a folder has rules of its own that cannot be applied to files which travel with those of other folders.
-    var goesAlone: Bool {
-        concurrency != nil || beforeUpload != nil || rules.dependsOnNetwork || !rules.concurrency.isEmpty
-    }
-}
-
-/// The files that may be sent to a destination.
-struct UnblockedFiles {
-    var all: Set<FileClass> = []
-    /// Those that may only be continued, not begun.
-    var begunOnly: Set<FileClass> = []
-}

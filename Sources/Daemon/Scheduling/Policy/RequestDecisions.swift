@@ -74,7 +74,7 @@ extension PolicySnapshot {
     ) -> Admission.RouteDecision {
         var origin = origin
         if purpose.network == .any {
-            origin = Admission.FolderState(name: destination.name, exempt: Set(Exemption.allCases))
+            origin = Admission.FolderState(name: destination.name, exempt: Set(Exemption.kinds))
         }
         return routeDecision(to: destination, from: origin)
     }

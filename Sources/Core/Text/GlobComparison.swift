@@ -1,24 +1,33 @@
-internal import Core
-internal import Glibc
-
-/// Comparisons of patterns, without any file. Letter case counts; for patterns of files compare ``folded(_:)``.
-enum GlobComparison {
+/// Comparisons of patterns, without any file. Where letter case counts, patterns of files are compared ``folded(_:)``.
+package enum GlobComparison {
     /// Whether `wide` matches every name that `narrow` matches. May miss such a pair of unusual patterns.
-    static func covers(_ wide: String, _ narrow: String) -> Bool {
+    package static func covers(_ wide: String, _ narrow: String) -> Bool {
         if wide == narrow || wide == "*" || wide == "**" { return true }
         // With `*` alone the narrow pattern can be matched as if it were a name: its own stars match only stars. A
         // pattern without a slash applies to the name alone.
         guard !wide.contains(where: { "[?\\/".contains($0) }) else { return false }
         let name = narrow.split(separator: "/").last.map { String($0) } ?? narrow
-        return fnmatch(wide, name, 0) == 0
+        return Glob(wide).matches(FilePath(name))
+    }
+
+    /// Whether a pattern matches every name of an interface that another one matches; `nil` matches all. Ignores case.
+    package static func coversInterfaces(_ wide: String, _ narrow: String?) -> Bool {
+        if !wide.isEmpty, wide.allSatisfy({ $0 == "*" }) { return true }
+        guard let narrow = narrow?.loweredInASCII else { return false }
+        let wide = wide.loweredInASCII
+        if wide == narrow { return true }
+        if !narrow.contains(where: { "*?[\\".contains($0) }) { return Glob(wide).matches(FilePath(narrow)) }
+        // A set contains letters that a name need not have.
+        guard !narrow.contains(where: { "[\\".contains($0) }) else { return false }
+        return covers(wide, narrow)
     }
 
     /// Patterns of files with all ASCII letters in lower case: ``Glob`` does not distinguish them.
-    static func folded(_ patterns: [String]) -> [String] { patterns.map(\.loweredInASCII) }
+    package static func folded(_ patterns: [String]) -> [String] { patterns.map(\.loweredInASCII) }
 
     /// The patterns that together match the names of a pattern with a set like `eth[01]` or `wwan[0-3]`, one for each
     /// letter of its first set; `nil` where it has no set, or one that is more than a few plain letters or digits.
-    static func alternatives(of glob: String) -> [String]? {
+    package static func alternatives(of glob: String) -> [String]? {
         guard !glob.contains("\\"), let start = glob.firstIndex(of: "["),
             let end = glob[start...].firstIndex(of: "]")
         else { return nil }
@@ -45,7 +54,7 @@ enum GlobComparison {
 
     /// Whether both patterns may match the same name; a set like `[0-9]` is treated as any letter. If only one is a
     /// pattern for paths, its last part is compared.
-    static func mayOverlap(_ a: String, _ b: String) -> Bool {
+    package static func mayOverlap(_ a: String, _ b: String) -> Bool {
         let arePaths = a.contains("/") && b.contains("/")
         func pieces(_ glob: String) -> [Character?] {
             var letters = Array(arePaths ? glob : String(glob.split(separator: "/").last ?? ""))[...]
@@ -89,7 +98,7 @@ enum GlobComparison {
     }
 
     /// Whether no name can match a pattern of both lists. Compares only fixed endings without a star.
-    static func areDisjoint(_ a: [String], _ b: [String]) -> Bool {
+    package static func areDisjoint(_ a: [String], _ b: [String]) -> Bool {
         guard !a.isEmpty, !b.isEmpty else { return false }
         return a.allSatisfy { left in b.allSatisfy { right in areDisjoint(ending(of: left), ending(of: right)) } }
     }
@@ -102,7 +111,7 @@ enum GlobComparison {
     }
 
     /// Whether an `exclude` matches everything below a folder.
-    static func matches(_ glob: String, everythingBelow folder: FilePath) -> Bool {
+    package static func matches(_ glob: String, everythingBelow folder: FilePath) -> Bool {
         guard let text = folder.text else { return false }
         return [text, text + "/", text + "/*", text + "/**", text + "/**/*"].contains(glob) || glob == "*"
     }
