@@ -25,7 +25,7 @@ extension PolicySnapshot {
         return PolicySnapshot(
             RuntimeConfiguration(
                 settings: settings, staging: StagingArea(settings.staging), destinations: ["nas": ScriptedRemote()],
-                since: clocks.wall()),
+                questions: FileQuestions(number: 1, settings.fileQuestions), since: clocks.wall()),
             clocks: clocks, quotas: QuotaState(policy: settings.policy.rules), facts: facts)
     }
 }

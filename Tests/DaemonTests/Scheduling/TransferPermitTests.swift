@@ -268,6 +268,27 @@ struct TransferPermitTests {
         try await eventually("the transfer has ended") { await scheduler.isIdle }
     }
 
+    @Test("before its start each claim is checked for its own file, not for another one of its folder")
+    func refusedByFile() async throws {
+        let (scene, claim) = try await scene()
+        let clocks = ManualClocks()
+        let open = try PolicySnapshot.given(clocks)
+        let held = try PolicySnapshot.given(clocks) {
+            $0.policy.rules.pauses = [PauseRule(name: "big", when: .fact(.file(.largerThan(500))))]
+        }
+        let batch = ReservationBatch(open, to: "nas", exempting: [], ledger: scene.parts.limits.ledger)
+        let claims = [("small", Int64(10)), ("large", 900)].map { name, size in
+            var one = claim
+            (one.upload.id, one.upload.size, one.file.size) = (name, size, size)
+            one.upload.mask = held.configuration.questions.mask(of: one.file)
+            return one
+        }
+        for order in [claims, claims.reversed()] {
+            #expect(open.refused(order, batch).isEmpty)
+            #expect(held.refused(order, batch).map(\.upload.id) == ["large"])
+        }
+    }
+
     @Test("a permit is not current any more after a change of policy")
     func current() async throws {
         let (scene, claim) = try await scene()
