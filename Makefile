@@ -141,7 +141,7 @@ test-long: build-tests
 	$(call run,SLOW_TESTS=1 $(RUN) $(FEW) --skip EndToEndTests --skip ScaleTests --skip PlanAgreementTests) || \
 		failed='the unit tests'; \
 	$(call run,swift build --build-tests $(OPTIMIZED) && SLOW_TESTS=1 SLUICE_CASES=100000 swift test --skip-build \
-		$(OPTIMIZED) --filter 'ScaleTests|PlanAgreementTests|ConditionPropertyTests') || failed="$${failed:+$$failed and }the tests of scale"; \
+		$(OPTIMIZED) --filter 'ScaleTests|PlanAgreementTests|ConditionPropertyTests|LimitPropertyTests') || failed="$${failed:+$$failed and }the tests of scale"; \
 	$(call run,SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) \
 		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
 	$(MAKE) test-package || failed="$${failed:+$$failed and }the tests of the package"; \

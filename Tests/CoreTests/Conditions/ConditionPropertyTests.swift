@@ -1,4 +1,3 @@
-import Glibc
 import TestKit
 import Testing
 
@@ -7,23 +6,7 @@ import Testing
 /// Rules only restrict, whatever they are. A failure names its seed.
 @Suite("Any rules with conditions")
 struct ConditionPropertyTests {
-    /// `make test-long` sets `SLUICE_CASES=100000`.
-    private static let seeds: [Int] = {
-        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 10_000
-        return Tier.sample(1...max(1, cases), 1_000)
-    }()
-
-    private func each(_ body: (inout Dice, ConditionScene) -> String?) {
-        var failures = 0
-        for seed in Self.seeds {
-            var dice = Dice(seed: UInt64(seed))
-            let scene = ConditionScene(dice: &dice)
-            guard let problem = body(&dice, scene) else { continue }
-            Issue.record("seed \(seed): \(problem)")
-            failures += 1
-            if failures == 3 { return }
-        }
-    }
+    private func each(_ body: (inout Dice, ConditionScene) -> String?) { ConditionCases.each(body) }
 
     @Test("the order of rules changes nothing")
     func shuffled() {
@@ -44,7 +27,7 @@ struct ConditionPropertyTests {
             if scene.goes, !other.goes { stopped += 1 }
             return other.goes && !scene.goes ? "it goes with one rule more" : nil
         }
-        #expect(stopped > Self.seeds.count / 20)
+        #expect(stopped > ConditionCases.seeds.count / 20)
     }
 
     @Test("a known fact that becomes unknown never lets more go")
@@ -59,7 +42,7 @@ struct ConditionPropertyTests {
             if scene.goes, !other.goes { stopped += 1 }
             return other.goes && !scene.goes ? "it goes with a fact less" : nil
         }
-        #expect(stopped > Self.seeds.count / 100)
+        #expect(stopped > ConditionCases.seeds.count / 100)
     }
 
     @Test("over a described network nothing goes that the real one would hold, however little is stated")
@@ -76,7 +59,7 @@ struct ConditionPropertyTests {
             if !scene.goes { held += 1 }
             return other.goes && !scene.goes ? "it goes over \(network.factWords), and not over link \(link)" : nil
         }
-        #expect(went > Self.seeds.count / 20 && held > Self.seeds.count / 5)
+        #expect(went > ConditionCases.seeds.count / 20 && held > ConditionCases.seeds.count / 5)
     }
 
     @Test("without the rule that a hold names, the answer changes, or another named rule is left")

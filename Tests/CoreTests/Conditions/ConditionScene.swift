@@ -1,4 +1,6 @@
+import Glibc
 import TestKit
+import Testing
 
 @testable import Core
 
@@ -241,6 +243,28 @@ struct ConditionScene {
             case .over, .mount: reachability = .unseen("no netlink")
             case .local, .any, .described, .offline, .unseen: break
             }
+        }
+    }
+}
+
+/// The cases of a property. A failure names its seed.
+enum ConditionCases {
+    /// `make test-long` sets `SLUICE_CASES=100000`.
+    static let seeds: [Int] = {
+        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 10_000
+        return Tier.sample(1...max(1, cases), 1_000)
+    }()
+
+    /// - Parameter body: Returns the problem, where the property does not hold. Three are enough.
+    static func each(_ body: (inout Dice, ConditionScene) -> String?) {
+        var failures = 0
+        for seed in seeds {
+            var dice = Dice(seed: UInt64(seed))
+            let scene = ConditionScene(dice: &dice)
+            guard let problem = body(&dice, scene) else { continue }
+            Issue.record("seed \(seed): \(problem)")
+            failures += 1
+            if failures == 3 { return }
         }
     }
 }

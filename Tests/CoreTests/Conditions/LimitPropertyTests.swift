@@ -1,4 +1,3 @@
-import Glibc
 import TestKit
 import Testing
 
@@ -7,22 +6,11 @@ import Testing
 /// Limits only restrict, whatever they are. A failure names its seed.
 @Suite("Any limits with conditions")
 struct LimitPropertyTests {
-    /// `make test-long` sets `SLUICE_CASES=100000`.
-    private static let seeds: [Int] = {
-        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 10_000
-        return Tier.sample(1...max(1, cases), 1_000)
-    }()
-
     private func each(_ body: (inout Dice, ConditionScene) -> String?) {
-        var failures = 0
-        for seed in Self.seeds {
-            var dice = Dice(seed: UInt64(seed))
-            var scene = ConditionScene(dice: &dice)
+        ConditionCases.each { dice, drawn in
+            var scene = drawn
             scene.drawLimits(&dice)
-            guard let problem = body(&dice, scene) else { continue }
-            Issue.record("seed \(seed): \(problem)")
-            failures += 1
-            if failures == 3 { return }
+            return body(&dice, scene)
         }
     }
 
@@ -61,7 +49,7 @@ struct LimitPropertyTests {
             return before.quotas.isSubset(of: after.quotas) && before.slots.isSubset(of: after.slots)
                 ? nil : "a quota or a slot is gone"
         }
-        #expect(slower > Self.seeds.count / 20)
+        #expect(slower > ConditionCases.seeds.count / 20)
     }
 
     @Test("with several routes, one limit more never makes anything faster")
@@ -88,7 +76,7 @@ struct LimitPropertyTests {
             return before.quotas.isSubset(of: after.quotas) && before.slots.isSubset(of: after.slots)
                 ? nil : "a quota or a slot is gone"
         }
-        #expect(slower > Self.seeds.count / 100)
+        #expect(slower > ConditionCases.seeds.count / 100)
     }
 
     @Test("before the next change by time, the same limits apply")
