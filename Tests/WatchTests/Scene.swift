@@ -26,7 +26,7 @@ final class Scene: Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    private let content = Mutex<(reports: Reports, waiters: [Waiter], next: UInt64)>((Reports(), [], 0))
+    private let content = Mutex<(reports: Reports, waiters: [Waiter], next: UInt64, notes: Int)>((Reports(), [], 0, 0))
 
     var reports: Reports { content.withLock { $0.reports } }
     var names: [String] { reports.settled.map(\.relative.display).sorted() }
@@ -34,6 +34,7 @@ final class Scene: Sendable {
     func note(_ change: @Sendable (inout Reports) -> Void) {
         let met = content.withLock { content in
             change(&content.reports)
+            content.notes += 1
             let reports = content.reports
             let met = content.waiters.filter { $0.isMet(reports) }
             content.waiters.removeAll { waiter in met.contains { $0.id == waiter.id } }
@@ -42,14 +43,19 @@ final class Scene: Sendable {
         for waiter in met { waiter.continuation.resume() }
     }
 
-    /// Returns when `isMet` is true; throws after 20 seconds.
+    /// Returns when `isMet` is true; throws after 20 seconds without a report.
     func wait(_ what: String, until isMet: @escaping @Sendable (Reports) -> Bool) async throws {
         let id = content.withLock { content in
             content.next += 1
             return content.next
         }
         let limit = Task {
-            try await Task.sleep(for: .seconds(20 * Patience.factor))
+            // Thousands of files take longer than that on a loaded machine: as long as reports come, the test goes on.
+            var seen = -1
+            while case let notes = content.withLock({ $0.notes }), notes != seen {
+                seen = notes
+                try await Task.sleep(for: .seconds(20 * Patience.factor))
+            }
             let late = content.withLock { content in
                 defer { content.waiters.removeAll { $0.id == id } }
                 return content.waiters.filter { $0.id == id }
