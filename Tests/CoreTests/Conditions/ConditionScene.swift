@@ -251,8 +251,8 @@ struct ConditionScene {
 enum ConditionCases {
     /// `make test-long` sets `SLUICE_CASES=100000`.
     static let seeds: [Int] = {
-        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 10_000
-        return Tier.sample(1...max(1, cases), 1_000)
+        let cases = getenv("SLUICE_CASES").flatMap { Int(String(cString: $0)) } ?? 3_000
+        return Tier.sample(1...max(1, cases), 500)
     }()
 
     /// - Parameter body: Returns the problem, where the property does not hold. Three are enough.
