@@ -101,4 +101,10 @@ int sluice_bind_to_interface(int socket, const char *name) {
     return setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, name, (socklen_t)length);
 }
 
+void sluice_mark_packets(int socket, int traffic_class) {
+    // A socket of IPv6 may carry IPv4 packets; each of the two calls fails on a socket that has none of its kind.
+    setsockopt(socket, IPPROTO_IP, IP_TOS, &traffic_class, sizeof traffic_class);
+    setsockopt(socket, IPPROTO_IPV6, IPV6_TCLASS, &traffic_class, sizeof traffic_class);
+}
+
 void sluice_keep_alive(int socket, int on) { setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on); }

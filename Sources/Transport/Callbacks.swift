@@ -147,6 +147,7 @@ private func opened(_ context: UnsafeMutableRawPointer?, _ socket: CInt, _: curl
     guard let this = transfer(context) else { return CInt(CURL_SOCKOPT_ERROR) }
     guard this.bindToInterface(socket) else { return CInt(CURL_SOCKOPT_ERROR) }
     Sockets.prepareForUpload(socket, timeout: this.request.limits.sendingStall)
+    Sockets.mark(socket, this.request.trafficClass)
     this.loop?.connections.opened(socket, by: this)
     return CInt(CURL_SOCKOPT_OK)
 }

@@ -52,6 +52,8 @@ package struct Request: Sendable {
     /// The network interface for the request: its name, as `ip link` shows it. If it cannot be used, the request fails
     /// (`.interface`). A kept connection only serves requests of the same interface.
     package var interface: String?
+    /// How its packets are marked for routers; `nil`: not at all.
+    package var trafficClass: TrafficClass?
     /// The permitted DNS servers, with their interfaces; without them the system chooses.
     package var nameServers: NameServers?
     /// Called with the bytes of the body that the socket has accepted so far; for a framed body, those of the file.

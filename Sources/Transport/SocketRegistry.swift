@@ -67,7 +67,10 @@ struct SocketRegistry {
     }
 
     private mutating func use(_ socket: CInt, _ transfer: CurlTransfer) {
-        if open[socket]?.user == nil { Sockets.keepAlive(socket, true) }
+        if open[socket]?.user == nil {
+            Sockets.keepAlive(socket, true)
+            Sockets.mark(socket, transfer.request.trafficClass)
+        }
         open[socket]?.user = transfer
     }
 

@@ -107,6 +107,7 @@ int sluice_shut_down(int socket);
 int sluice_bind_to_interface(int socket, const char *name);
 /// SO_KEEPALIVE.
 void sluice_keep_alive(int socket, int on);
+void sluice_mark_packets(int socket, int traffic_class);
 
 /// As sluice_statx, following symbolic links.
 int sluice_statx_following(const char *path, struct sluice_look *look);

@@ -77,6 +77,8 @@ private struct PlaceSentences {
         if let order = policy.order { self.order(order) }
         if let retry = policy.retry { self.retry(retry) }
         beforeUpload(policy.beforeUpload)
+        if let rate = policy.requests { say("requests", "at most \(rate.words)\(subject), evenly spread") }
+        if let mark = policy.trafficClass { say("dscp", "packets\(subject) are marked as \(mark.written)") }
         rules(policy.rules)
     }
 
@@ -119,14 +121,16 @@ private struct PlaceSentences {
     }
 
     mutating func order(_ order: UploadOrdering) {
-        let first =
+        let files = subject.isEmpty ? " of a folder" : subject
+        let text =
             switch order {
-            case .newestFirst: "the newest file"
-            case .oldestFirst: "the oldest file"
-            case .smallestFirst: "the smallest file"
-            case .largestFirst: "the largest file"
+            case .newestFirst: "the newest file\(files) goes first"
+            case .oldestFirst: "the oldest file\(files) goes first"
+            case .smallestFirst: "the smallest file\(files) goes first"
+            case .largestFirst: "the largest file\(files) goes first"
+            case .mixed: "files\(files) of less than 16 MB and all others take turns, the newest first"
             }
-        say("order", "\(first)\(subject.isEmpty ? " of a folder" : subject) goes first")
+        say("order", text)
     }
 
     mutating func retry(_ retry: Backoff) {

@@ -100,6 +100,8 @@ enum KeyTexts {
         destinations.*.order | that of `policy` | which file goes there first, for folders without an order of their \
         own
         destinations.*.retry | as under `policy` | waits after failures, for this destination
+        destinations.*.requests | no limit | how many requests may begin, evenly spread
+        destinations.*.dscp | no mark | how packets are marked for routers
         destinations.*.windows | always | when bytes may be sent there
         destinations.*.bandwidth | no limit | rate limit for all transfers to it together
         destinations.*.quotas | no limit | how much may be sent there
@@ -168,6 +170,7 @@ enum KeyTexts {
         retransmissions; received bytes with headers, acknowledgements and handshakes. At least 288 KiB; `0` sends \
         nothing
         quotas[].files | no limit | number of files that may begin
+        quotas[].count | `ours` | whose bytes count: those of Sluice, or those of every program
         quotas[].direction | `sent` | which bytes count: sent, received, or the sum. Most mobile contracts charge \
         the sum
         pause[].name | required | the name of the rule in messages; unique in its list

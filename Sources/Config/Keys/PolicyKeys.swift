@@ -29,9 +29,21 @@ extension PolicyOverrides {
         "before_upload", optional: \.beforeUpload, { $0.beforeUpload($1) },
         section(.beforeUpload, BeforeUpload.keys)
     ).takes(.section("before_upload"))
+    /// For a type of destination that gets no requests.
+    static func refuseRequestKeys(_ fields: MappingReader, _ type: String) {
+        for key in requestKeys.map(\.name) where fields.has(key) {
+            fields.error("is about requests, and files are copied to a `\(type)` without any; take it out", key)
+        }
+    }
+
+    /// Of a destination that gets requests.
+    private static let requestKeys: [Key<Self>] = [
+        Key("requests", \.requests, .requestRate) { .plain($0.written) },
+        Key("dscp", \.trafficClass, .trafficClass) { .plain($0.written) },
+    ]
     /// The keys of a destination.
     static let destinationKeys: [Key<Self>] =
-        throughputKeys + [beforeUploadKey] + PolicyRules.keys.map { $0.of(\.rules) }
+        throughputKeys + [beforeUploadKey] + requestKeys + PolicyRules.keys.map { $0.of(\.rules) }
 }
 
 extension BeforeUpload {

@@ -205,6 +205,10 @@ package struct PolicyOverrides: Hashable, Sendable {
     /// A folder's own value overrides a destination's.
     package var order: UploadOrdering?
     package var beforeUpload: BeforeUpload?
+    /// Of a destination.
+    package var requests: RequestRate?
+    /// Of a destination.
+    package var trafficClass: TrafficClass?
     package var rules = PolicyRules()
 }
 
@@ -283,6 +287,9 @@ extension Settings {
     /// Including the patterns, whose rules hold for a card as soon as it is mounted.
     private var allFolders: [FolderSettings] { folders + patternFolders }
 
+    /// Whether a quota counts the bytes of every program.
+    package var countsInterfaces: Bool { policy.rules.quotas.contains { $0.count == .interface } }
+
     /// Whether there is any quota.
     package var hasQuotas: Bool { allRules.contains { !$0.quotas.isEmpty } }
 
@@ -310,8 +317,10 @@ extension Settings {
         [policy.rules] + destinations.map(\.policy.rules) + allFolders.map(\.policy.rules)
     }
 
-    /// The distinct questions of all conditions about files, in a fixed order.
+    /// The distinct questions of all conditions and of a mixed order about files, in a fixed order.
     package var fileQuestions: [FilePredicate] {
-        Set(allRules.flatMap { $0.conditions.flatMap(\.fileQuestions) }).sorted { $0.code < $1.code }
+        let orders = [policy.order] + (destinations.map(\.policy) + allFolders.map(\.policy)).compactMap(\.order)
+        let shares = orders.contains(.mixed) ? [UploadOrdering.isSmall] : []
+        return Set(shares + allRules.flatMap { $0.conditions.flatMap(\.fileQuestions) }).sorted { $0.code < $1.code }
     }
 }

@@ -51,6 +51,7 @@ extension SettingsReading {
         }
         var overrides = PolicyOverrides()
         PolicyOverrides.destinationKeys.read(fields, into: &overrides, self)
+        if !type.sendsRequests { PolicyOverrides.refuseRequestKeys(fields, type.name) }
         return ReadDestination(
             settings: DestinationSettings(
                 name: entry.key, type: type.name, values: values,

@@ -43,6 +43,7 @@ extension SettingsReading {
         } else if fields.has("name") {
             fields.error("names the count of a quota with a condition; add `when`, or take this out", "name")
         }
+        if quota.count == .interface { InterfaceCountCheck(fields: fields, owner: owner).check(&quota) }
         if readable.contains("direction"), fields.has("files"), !fields.has("bytes") {
             fields.error("applies to `bytes`; files count when they start", "direction")
         }
@@ -84,6 +85,43 @@ extension SettingsReading {
     }
 }
 
+/// Checks a quota with `count: interface`: all programs share an interface, whatever folder or destination their bytes
+/// are about.
+private struct InterfaceCountCheck {
+    let fields: MappingReader
+    let owner: Section
+
+    func check(_ quota: inout Quota) {
+        if owner.path != Section.policy.path {
+            fields.error("`interface` counts the bytes of all programs; such a quota belongs under `policy`", "count")
+        }
+        if fields.has("direction"), quota.direction != .both {
+            fields.error("counts both directions with `count: interface`; take it out", "direction")
+        }
+        quota.direction = .both
+        if fields.has("files") {
+            fields.error(
+                "other programs send no files that could be counted; take it out, or take `count` out", "files")
+        }
+        guard let when = quota.when else {
+            if !fields.has("when") {
+                fields.error(
+                    "needs a condition that says which interfaces, like `when: {interface: \"wwan*\"}`", "count")
+            }
+            return
+        }
+        if !when.dependsOnNetwork {
+            fields.error(
+                "asks for no network, so it does not say which interfaces count; add `network` or `interface`", "when")
+        }
+        if when.asksForUpload {
+            fields.error(
+                "asks for a folder, a destination or a file, and the bytes of other programs belong to none; "
+                    + "take that out, or take `count: interface` out", "when")
+        }
+    }
+}
+
 extension Quota: SettingsValue {
     static let keys: [Key<Self>] = [
         Key("name", \.name, .name),
@@ -92,7 +130,8 @@ extension Quota: SettingsValue {
         Key("starts_on", of: \.period.written.start) { start, _ in .value(start) }
             .takes(.either([.word(Weekday.allCases.map(\.rawValue)), .whole(1...31)])),
         Key("bytes", \.bytes, .bytes), Key("files", \.files, .files) { .number($0) },
-        Key("direction", \.direction).printed { $0.bytes != nil },
+        Key("direction", \.direction).printed { $0.bytes != nil && $0.count == .ours },
+        Key("count", \.count).printed { $0.count != .ours },
         Key("when", of: \.when) { when, _ in .value(when.inFile) }.takes(.oneOrList(.section("when"))),
     ]
 

@@ -76,6 +76,32 @@ extension Reader where Value == Duration? {
     }
 }
 
+extension Reader where Value == RequestRate {
+    /// `5/s`, `100/min`, `1000/h`.
+    static var requestRate: Reader {
+        let expected = "a number of requests and a time, like `5/s`, `100/min` or `1000/h`"
+        let units = RequestRate.Unit.allCases.map(\.rawValue)
+        return Reader(
+            expected: expected,
+            kind: .string(
+                "number of requests, and `/s`, `/min` or `/h`",
+                pattern: "^[1-9][0-9]{0,6}/(\(units.joined(separator: "|")))$")
+        ) { text throws(ValueError) in
+            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2 else { throw ValueError("takes \(expected), not \(quoted(text))") }
+            guard let unit = RequestRate.Unit(rawValue: parts[1]) else {
+                throw ValueError(
+                    "\(quoted(parts[1])) is not a unit; there are: \(units.joined(separator: ", "))",
+                    offset: parts[0].unicodeScalars.count + 1)
+            }
+            guard let count = Int(parts[0]), (1...9_999_999).contains(count), String(count) == parts[0] else {
+                throw ValueError("takes a number of requests from 1 to 9999999, not \(quoted(parts[0]))")
+            }
+            return RequestRate(count: count, per: unit)
+        }
+    }
+}
+
 extension Reader where Value == UnsureReleaseRule {
     /// `keep`, `delete`, `after 10m`.
     static var releaseUnsure: Reader {

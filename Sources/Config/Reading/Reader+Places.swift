@@ -270,3 +270,23 @@ extension Reader where Value == Template {
         }
     }
 }
+
+extension Reader where Value == TrafficClass {
+    /// `cs1`, `le`, `af11`, or a number from 0 to 63.
+    static var trafficClass: Reader {
+        let expected = "a code point, like `cs1` or `le`, or a number from 0 to 63"
+        let names = TrafficClass.allNames
+        return Reader(
+            expected: expected,
+            kind: .string(
+                "DSCP",
+                pattern: "^([Cc][Ss][0-7]|[Aa][Ff][1-4][1-3]|[Ee][Ff]|[Vv][Aa]|[Ll][Ee]|[0-9]|[1-5][0-9]|6[0-3])$")
+        ) { text throws(ValueError) in
+            guard let found = TrafficClass(text) else {
+                throw ValueError(
+                    "takes \(expected), not \(quoted(text))" + suggestion(for: text.lowercased(), among: names))
+            }
+            return found
+        }
+    }
+}

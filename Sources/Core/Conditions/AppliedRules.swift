@@ -89,7 +89,7 @@ extension Admission {
 
 extension Admission.PolicyInputs {
     /// The facts for conditions that do not tell uploads apart.
-    var commonFacts: ConditionFacts {
+    package var commonFacts: ConditionFacts {
         ConditionFacts(
             now: now, zone: zone, knowsTime: clockTrouble == nil, power: power, knowsPower: knowsPower,
             folders: [], destination: "",

@@ -57,6 +57,16 @@ package indirect enum Condition: Hashable, Sendable {
         predicates.contains { if case .folder = $0 { true } else { false } }
     }
 
+    /// Whether it asks for something that only an upload has.
+    package var asksForUpload: Bool {
+        predicates.contains { predicate in
+            switch predicate {
+            case .folder, .destination, .file: true
+            default: false
+            }
+        }
+    }
+
     /// Its questions about files.
     package var fileQuestions: [FilePredicate] {
         predicates.compactMap { if case .file(let question) = $0 { question } else { nil } }

@@ -81,12 +81,15 @@ extension Condition {
         }
     }
 
-    private func truth(_ facts: ConditionFacts, isOpen: (Window) -> Bool) -> Truth {
+    /// - Parameter isNegated: It is inside an odd number of `not`.
+    private func truth(_ facts: ConditionFacts, isNegated: Bool = false, isOpen: (Window) -> Bool) -> Truth {
         switch self {
+        // Of any file, each answer is the one with which less is restricted.
+        case .fact(let predicate) where facts.file == .anyFile && predicate.isAboutFile: Truth(isNegated)
         case .fact(let predicate): predicate.truth(facts, isOpen: isOpen)
-        case .all(let parts): .all(parts.map { $0.truth(facts, isOpen: isOpen) })
-        case .any(let parts): .any(parts.map { $0.truth(facts, isOpen: isOpen) })
-        case .not(let part): !part.truth(facts, isOpen: isOpen)
+        case .all(let parts): .all(parts.map { $0.truth(facts, isNegated: isNegated, isOpen: isOpen) })
+        case .any(let parts): .any(parts.map { $0.truth(facts, isNegated: isNegated, isOpen: isOpen) })
+        case .not(let part): !part.truth(facts, isNegated: !isNegated, isOpen: isOpen)
         }
     }
 }

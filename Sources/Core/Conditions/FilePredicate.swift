@@ -90,6 +90,8 @@ package enum FileAnswers: Hashable, Sendable {
     case described([FilePredicate: Bool])
     /// All facts are known.
     case file(FileFacts)
+    /// Some file: a restriction holds only if it holds for every file.
+    case anyFile
 
     /// The answers for a file of which a person states some facts.
     package init(size: Int64?, kind: FileKind?, duration: Int64?, to questions: [FilePredicate]) {
@@ -109,9 +111,9 @@ package enum FileAnswers: Hashable, Sendable {
     }
 
     /// - Returns: `nil` where it is not known.
-    func answer(to question: FilePredicate) -> Bool? {
+    package func answer(to question: FilePredicate) -> Bool? {
         switch self {
-        case .noFile: false
+        case .noFile, .anyFile: false
         case .known(let answers), .described(let answers): answers[question]
         case .file(let facts): question.answer(of: facts)
         }

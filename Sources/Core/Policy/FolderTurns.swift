@@ -4,6 +4,11 @@ package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
     case oldestFirst = "oldest-first"
     case smallestFirst = "smallest-first"
     case largestFirst = "largest-first"
+    /// The newest first; small files and all others take turns.
+    case mixed
+
+    /// Which files are small in mixed order.
+    package static let isSmall = FilePredicate.smallerThan(16_000_000)
 
     /// The sort value; a lower one is sent first.
     ///
@@ -12,7 +17,7 @@ package enum UploadOrdering: String, Hashable, Sendable, CaseIterable {
     ///   - modified: In ns since 1970.
     package func value(size: Int64, modified: Int64) -> Int64 {
         switch self {
-        case .newestFirst: -modified
+        case .newestFirst, .mixed: -modified
         case .oldestFirst: modified
         case .smallestFirst: size
         case .largestFirst: -size
@@ -41,7 +46,12 @@ package struct FolderTurns: Hashable, Sendable {
         }
     }
 
-    /// The number of each folder's last turn, from 1.
+    /// The files of a folder in mixed order, which take turns within those of the folder.
+    package enum Share: String, Hashable, Sendable {
+        case small, other
+    }
+
+    /// The number of each folder's last turn, and of each share's in a folder, from 1.
     package private(set) var last: [String: Int] = [:]
     private var count = 0
 
@@ -69,12 +79,20 @@ package struct FolderTurns: Hashable, Sendable {
         return offers.first { $0.rank == rank && last[$0.folder] == count && count > 0 }
     }
 
+    /// The number of the last turn of a share; 0 for none.
+    package func last(of share: Share, in folder: String) -> Int { last[Self.name(share, folder)] ?? 0 }
+
+    // No folder has a `/` in its name.
+    private static func name(_ share: Share, _ folder: String) -> String { "\(folder)/\(share.rawValue)" }
+
     private func key<ID>(_ offer: Offer<ID>) -> (Int64, Int, ID, String) {
         (offer.rank, last[offer.folder] ?? 0, offer.id, offer.folder)
     }
 
-    package mutating func recordTurn(_ folder: String) {
+    /// - Parameter share: In a folder in mixed order.
+    package mutating func recordTurn(_ folder: String, _ share: Share? = nil) {
         count += 1
         last[folder] = count
+        if let share { last[Self.name(share, folder)] = count }
     }
 }

@@ -28,8 +28,19 @@ package struct Quota: Hashable, Sendable {
         package var words: String { self == .both ? "sent and received" : rawValue }
     }
 
+    /// Whose bytes count.
+    package enum Count: String, Hashable, Sendable, Codable, CaseIterable {
+        /// Those that Sluice sends and receives.
+        case ours
+        /// Those of every program: all that the interfaces carry which the condition describes, in both directions, by
+        /// the kernel's counters.
+        case interface
+    }
+
     /// The name of its count; only with a condition.
     package var name: String?
+    /// For ``bytes``.
+    package var count = Count.ours
     /// What counts: that of which the condition holds, or is unknown. `nil`: everything.
     package var when: Condition?
     /// Where the configuration has it: `sluice.yaml:12`.
@@ -45,8 +56,9 @@ package struct Quota: Hashable, Sendable {
 
     package init(
         period: Period, bytes: Int64? = nil, files: Int64? = nil, direction: Direction = .sent,
-        name: String? = nil, when: Condition? = nil
+        name: String? = nil, when: Condition? = nil, count: Count = .ours
     ) {
+        self.count = count
         self.name = name
         self.when = when
         self.period = period
@@ -58,7 +70,7 @@ package struct Quota: Hashable, Sendable {
     /// Regardless of its place: a line more before it changes nothing.
     package static func == (one: Quota, other: Quota) -> Bool {
         one.name == other.name && one.when == other.when && one.period == other.period && one.bytes == other.bytes
-            && one.files == other.files && one.direction == other.direction
+            && one.files == other.files && one.direction == other.direction && one.count == other.count
     }
 
     package func hash(into hasher: inout Hasher) {
@@ -68,6 +80,7 @@ package struct Quota: Hashable, Sendable {
         hasher.combine(bytes)
         hasher.combine(files)
         hasher.combine(direction)
+        hasher.combine(count)
     }
 
     /// A rest smaller than this counts as used up, because a transfer that began with it would only ask for its offset
@@ -82,9 +95,15 @@ package struct Quota: Hashable, Sendable {
     package var words: String { [byteWords, fileWords].compactMap { $0 }.joined(separator: ", ") }
 
     package var byteWords: String? {
-        bytes.map { Self.amount($0) + (direction == .sent ? "" : " \(direction.words)") + " \(span)" }
+        bytes.map { Self.amount($0) + (counted.isEmpty ? "" : " \(counted)") + " \(span)" }
     }
     package var fileWords: String? { files.map { "\($0) \($0 == 1 ? "file" : "files") \(span)" } }
+
+    /// Which bytes count: a phrase; empty for those that Sluice sends.
+    private var counted: String {
+        if count == .interface { return "of all programs" }
+        return direction == .sent ? "" : direction.words
+    }
 
     private var span: String { period.words + (when.map { " while \($0.words)" } ?? "") }
 

@@ -48,6 +48,8 @@ package struct QuotaState: Hashable, Sendable {
         package var folder: String?
         /// Only traffic that this quota with a condition has counted.
         package var name: QuotaName?
+        /// It includes the bytes of other programs.
+        package var countsInterfaces = false
     }
 
     /// The amount that may still be sent.
@@ -121,7 +123,8 @@ package struct QuotaState: Hashable, Sendable {
         return lines.indices.compactMap { number in
             let line = lines[number]
             guard line.spent == nil, let since = line.stretch?.lowerBound else { return nil }
-            var recount = Recount(line: number, since: since, name: line.name)
+            var recount = Recount(
+                line: number, since: since, name: line.name, countsInterfaces: line.quota.count == .interface)
             switch line.place {
             case .policy: break
             case .destination(let name): recount.destination = name
@@ -202,6 +205,14 @@ package struct QuotaState: Hashable, Sendable {
     /// Counts bytes that were sent without a reservation.
     package mutating func spend(_ spending: Spending, for kind: Class, at now: WallTime) {
         change(kind, at: now) { $0.add(spending) }
+    }
+
+    /// Counts bytes of other programs.
+    package mutating func spend(_ spending: Spending, for name: QuotaName, at now: WallTime) {
+        for number in lines.indices where lines[number].name == name {
+            lines[number].add(spending)
+            lines[number].note(at: now)
+        }
     }
 
     /// Counts the bytes that a transfer may send next as if they were sent.

@@ -11,6 +11,8 @@ package struct DestinationSchema: Sendable {
     package let presets: [(name: String, summary: String)]
     /// The service refuses other files, or makes nothing of them.
     package let takesOnlyVideos: Bool
+    /// Whether bytes go there by requests over the network, and not by the file system.
+    package let sendsRequests: Bool
     /// Finds problems with values that each have the right kind, by full names of keys.
     package let objections: @Sendable ([String: SettingValue]) -> [SettingObjection]
     /// Warnings of `check` where a folder deletes or moves its sources once a destination with these values confirms
@@ -19,7 +21,7 @@ package struct DestinationSchema: Sendable {
 
     package init(
         name: String, summary: String, keys: [SettingKey], presets: [(name: String, summary: String)] = [],
-        takesOnlyVideos: Bool = false,
+        takesOnlyVideos: Bool = false, sendsRequests: Bool = true,
         releaseDoubts: @escaping @Sendable ([String: SettingValue]) -> [String] = { _ in [] },
         objections: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection] = { _ in [] }
     ) {
@@ -28,6 +30,7 @@ package struct DestinationSchema: Sendable {
         self.keys = keys
         self.presets = presets
         self.takesOnlyVideos = takesOnlyVideos
+        self.sendsRequests = sendsRequests
         self.releaseDoubts = releaseDoubts
         self.objections = objections
     }

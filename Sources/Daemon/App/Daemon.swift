@@ -206,6 +206,8 @@ package final class Daemon: Sendable {
             scheduler: scheduler)
         let cleaner = HistoryCleaner(context: context, stateHealth: stateHealth, signal: signals.history)
         let questions = WaitingFileQuestions(context: context, stateHealth: stateHealth, signal: signals.questions)
+        let interfaces = InterfaceCounts(
+            context: context, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler, signals: signals)
         let maintenance = Maintenance(
             context: context, sources: sources, fileSystems: fileSystems, signal: signals.maintenance)
         let loops: [@Sendable () async throws -> Void] = [
@@ -213,7 +215,7 @@ package final class Daemon: Sendable {
             { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
             { try await maintenance.run() }, { try await hooks.run() }, { try await reloader.followCards() },
-            { try await questions.run() },
+            { try await questions.run() }, { try await interfaces.run() },
         ]
         once = OnceRun(
             context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,

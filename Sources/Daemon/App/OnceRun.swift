@@ -51,6 +51,7 @@ struct OnceRun: Sendable {
         let before = signals.rest.signalCount
         let loops = [
             signals.staging, signals.scheduling, signals.release, signals.removal, signals.retention, signals.grouping,
+            signals.counting,
         ]
         guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
         guard watcher.isAtRest, loops.allSatisfy(\.isWaiting), await stager.isAtRest, await scheduler.isIdle,

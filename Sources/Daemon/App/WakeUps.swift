@@ -33,6 +33,8 @@ struct WakeUps: Sendable {
     let metrics = AsyncSignal()
     /// Conditions may ask something else of files.
     let questions = AsyncSignal()
+    /// Quotas may count other interfaces.
+    let counting: AsyncSignal
     /// For readers of events: events were committed.
     let events = AsyncBroadcast()
     /// For requests that wait for a scan: a folder has another state.
@@ -48,6 +50,7 @@ struct WakeUps: Sendable {
         grouping = AsyncSignal(rest)
         retention = AsyncSignal(rest)
         hook = AsyncSignal(rest)
+        counting = AsyncSignal(rest)
     }
 
     /// Wakes the loops that wait for what a commit has changed.
@@ -67,13 +70,13 @@ struct WakeUps: Sendable {
         wake(
             for: changes,
             [
-                (.scheduling, [scheduling]), (.removals, [removal]), (.notices, [hook]),
+                (.scheduling, [scheduling, counting]), (.removals, [removal]), (.notices, [hook]),
                 // It tries to write the state until that succeeds.
                 (.stateFailing, [scheduling]),
                 (.stateWritable, [scheduling, staging, release, removal, retention, media, hook, mounts]),
                 (
                     .configuration,
-                    [staging, release, removal, maintenance, retention, metrics, history, hook, questions]
+                    [staging, release, removal, maintenance, retention, metrics, history, hook, questions, counting]
                 ),
                 (.folders, [media, folders]),
             ])

@@ -35,6 +35,8 @@ final class Ledger: Sendable {
         /// Whether reports are being written, and whether there are new ones.
         var isReporting = false
         var hasNewReports = false
+        /// Whether the bytes of other programs are counted up to now, or nearly.
+        var knowsInterfaces = false
         /// Bytes that accounts may still reserve before all others: in memory, and not on disk.
         var promises: [ObjectIdentifier: (number: Int64, bytes: Int64)] = [:]
 
@@ -116,12 +118,30 @@ final class Ledger: Sendable {
         return before
     }
 
+    /// Whether the bytes of other programs were counted since the start.
+    var knowsInterfaces: Bool { current.withLock { $0.knowsInterfaces } }
+
+    /// Enters what other programs have sent and received over the interfaces of quotas that count them.
+    ///
+    /// - Parameters:
+    ///   - counters: Those of all links now.
+    ///   - links: By quota, the numbers of the links that it counts.
+    func enterTraffic(of counters: LinkBytes, _ links: [QuotaName: Set<Int32>]) async throws {
+        let entered = try await store.write { tx in try tx.ledger.interfaces.compare(counters, links) }
+        let now = clocks.wall()
+        current.withLock { current in
+            current.knowsInterfaces = true
+            for (name, spending) in entered { current.quotas.spend(spending, for: name, at: now) }
+        }
+        if !entered.isEmpty { try await reportMarks() }
+    }
+
     /// Advances to the present time, and reads the spending that it does not know yet.
     func refresh() async throws {
         let recounts = current.withLock { $0.quotas.advance(to: clocks.wall(), in: .local) }
         // A different period, perhaps an earlier one: entries with a later date than now age from here on.
         if !recounts.isEmpty { try await store.redateLedger() }
-        for recount in recounts {
+        for recount in recounts where !recount.countsInterfaces || knowsInterfaces {
             let spent = try await store.read { try $0.ledger.spent(for: recount) }
             current.withLock { $0.quotas.recount(recount, spent: spent, at: clocks.wall()) }
         }

@@ -115,7 +115,7 @@ package final class Rebuild: Sendable {
         self.onProgress = tell
         assets = NewAssetBuilder(
             configuration: context.configuration, sources: sources, mediaReading: mediaReading)
-        inventory = RemoteInventory(context.destinations, options, clocks: context.clocks)
+        inventory = RemoteInventory(context.destinations, context.settings, options, clocks: context.clocks)
     }
 
     /// - Parameter unknown: Folders whose directories are not recorded in the old database.

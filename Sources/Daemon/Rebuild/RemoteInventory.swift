@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Destinations
 internal import Linux
@@ -9,8 +10,8 @@ actor RemoteInventory {
     private let destinations: [String: any Destination]
     private let options: RebuildOptions
     private let clocks: any Clocks
-    /// For its questions; `nil` where none may be asked.
-    private let permit: TransferPermit?
+    /// For the questions to each destination; empty where none may be asked.
+    private let permits: [String: TransferPermit]
     /// Destinations that are not asked any more, and why.
     private(set) var silent: [String: String] = [:]
     private var failuresInARow: [String: Int] = [:]
@@ -20,12 +21,14 @@ actor RemoteInventory {
 
     func trustLog() { isLogWhole = true }
 
-    init(_ destinations: [String: any Destination], _ options: RebuildOptions, clocks: any Clocks) {
+    init(
+        _ destinations: [String: any Destination], _ settings: Settings, _ options: RebuildOptions, clocks: any Clocks
+    ) {
         self.destinations = destinations
         self.options = options
         self.clocks = clocks
-        permit = TransferPermit.forRebuild(options)
-        if permit == nil {
+        permits = TransferPermit.forRebuild(options, settings.destinations, clocks)
+        if options.isOffline {
             for name in destinations.keys { silent[name] = "--offline: no request was sent" }
         }
     }
@@ -91,7 +94,7 @@ actor RemoteInventory {
         -> RemoteLookup
     {
         let name = order.destination
-        guard silent[name] == nil, let destination = destinations[name], let permit, let file else {
+        guard silent[name] == nil, let destination = destinations[name], let permit = permits[name], let file else {
             return .unknown(silent[name] ?? "cannot read its content")
         }
         let order = UploadOrder(

@@ -11,6 +11,7 @@ final class BandwidthLimiter: Sendable {
         var destinations: [String: Throttle] = [:]
         var folders: [String: Throttle] = [:]
         var rules: [AppliedRules.Rate: Throttle] = [:]
+        var requests: [String: RequestRules] = [:]
     }
 
     private let nameServers = Mutex<[String: NameServers]>([:])
@@ -29,6 +30,18 @@ final class BandwidthLimiter: Sendable {
     /// The DNS servers that may be asked on behalf of a destination, as known whenever it is called.
     func nameServers(for destination: String) -> @Sendable () -> NameServers? {
         { [weak self] in self?.nameServers.withLock { $0[destination] } }
+    }
+
+    /// What holds for each request to a destination.
+    func requestRules(for destination: String) -> RequestRules {
+        limits.withLock { requestRules(destination, &$0) }
+    }
+
+    private func requestRules(_ destination: String, _ limits: inout Limits) -> RequestRules {
+        if let known = limits.requests[destination] { return known }
+        let made = RequestRules(clocks: clocks)
+        limits.requests[destination] = made
+        return made
     }
 
     /// The limits that apply together to a transfer.
@@ -88,6 +101,7 @@ final class BandwidthLimiter: Sendable {
             destinations: limits(settings.destinations.map { ($0.name, $0.policy.rules) }),
             folders: limits(settings.folders.map { ($0.watch.name, $0.policy.rules) }))
         let rates = settings.conditionalRates
+        for destination in settings.destinations { requestRules(for: destination.name).set(destination.policy) }
         self.limits.withLock { $0.rules = $0.rules.filter { rates.contains($0.key) } }
     }
 

@@ -127,6 +127,25 @@ package struct LinkBytes: Hashable, Sendable {
         return earlier.bytes.keys.allSatisfy { bytes[$0] != nil } ? most : nil
     }
 
+    /// What these links have sent and received since an earlier moment. A link that was made again, and every link after
+    /// a reboot, counts from zero; one that is gone counts nothing more.
+    ///
+    /// - Parameter numbers: Those of the links.
+    package func carried(by numbers: Set<Int32>, since earlier: LinkBytes) -> Spending {
+        func clamped(_ count: UInt64) -> Int64 { Int64(min(count, UInt64(Int64.max) / 1024)) }
+        var sum = Spending.none
+        for (link, now) in bytes {
+            guard let number = link.split(separator: ":").last.flatMap({ Int32($0) }), numbers.contains(number) else {
+                continue
+            }
+            let known = place == earlier.place ? earlier.bytes[link] : nil
+            let isReset = known.map { now.sent < $0.sent || now.received < $0.received } ?? true
+            let before = isReset ? Counts.none : known ?? .none
+            sum += Spending(bytes: clamped(now.sent - before.sent), received: clamped(now.received - before.received))
+        }
+        return sum
+    }
+
     /// Whether the kernel may still send bytes of TCP connections that no process owns any more. `true` where `/proc`
     /// does not tell.
     package static var isStillSending: Bool {

@@ -26,6 +26,12 @@ package enum Sockets {
     /// not.
     package static func keepAlive(_ socket: CInt, _ isOn: Bool) { sluice_keep_alive(socket, isOn ? 1 : 0) }
 
+    /// Marks the packets of the socket for routers (`IP_TOS`, ip(7); `IPV6_TCLASS`, ipv6(7)): the code point is in the upper
+    /// six bits. `nil` removes the mark.
+    package static func mark(_ socket: CInt, _ trafficClass: TrafficClass?) {
+        sluice_mark_packets(socket, CInt(trafficClass?.codePoint ?? 0) << 2)
+    }
+
     /// Binds the socket to `interface`: nothing leaves it by any other (`SO_BINDTODEVICE`, socket(7); needs no
     /// privilege since Linux 5.7).
     ///

@@ -24,6 +24,23 @@ package struct UploadSort: Hashable, Sendable {
         folders[folder] ?? destinations[destination] ?? policy
     }
 
+    /// The share of a file that waits for a destination; `nil` where the order is not mixed.
+    func share(of files: FileClass, to destination: String, _ questions: FileQuestions) -> FolderTurns.Share? {
+        if ordering(of: files.folder, to: destination) != .mixed { return nil }
+        return questions.answers(in: files.mask).answer(to: UploadOrdering.isSmall) == true ? .small : .other
+    }
+
+    func share(ofSize size: Int64) -> FolderTurns.Share {
+        UploadOrdering.isSmall.answer(of: FileFacts(size: size, kind: .other, duration: nil)) == true ? .small : .other
+    }
+
+    /// Whether small files of a folder are copied in turn with all others: its order is mixed on the way to at least
+    /// one destination.
+    func copiesInTurn(from folder: String) -> Bool {
+        if let own = folders[folder] { return own == .mixed }
+        return policy == .mixed || destinations.values.contains(.mixed)
+    }
+
     /// The name that is stored in the database; if the order is the same everywhere, only its bare name.
     var name: String {
         func list(_ what: String, _ orders: [String: UploadOrdering]) -> [String] {
@@ -53,7 +70,7 @@ package struct UploadSort: Hashable, Sendable {
 extension UploadOrdering {
     fileprivate var expression: String {
         switch self {
-        case .newestFirst: "-modified"
+        case .newestFirst, .mixed: "-modified"
         case .oldestFirst: "modified"
         case .smallestFirst: "size"
         case .largestFirst: "-size"

@@ -21,7 +21,7 @@ package struct LedgerTable<Access> {
     private static func sane(_ column: String) -> String { "max(0, min(\(column), \(maxBytes)))" }
 
     /// The current hour.
-    private var hour: Range<WallTime> { Period.hour.interval(around: tx.clocks.wall(), in: tx.session.zone) }
+    var hour: Range<WallTime> { Period.hour.interval(around: tx.clocks.wall(), in: tx.session.zone) }
 
     /// Settled bytes that were sent since then. Bytes dated later than now count as well: the clock was set back, and
     /// that grants no bytes a second time.
@@ -71,7 +71,7 @@ package struct LedgerTable<Access> {
     }
 
     /// Bytes that are reserved now and charged to a quota with a condition.
-    private func reserved(by name: QuotaName) throws -> Spending {
+    func reserved(by name: QuotaName) throws -> Spending {
         try tx.connection.first(
             """
             SELECT CAST(total(max(bytes, 0)) AS INTEGER), CAST(total(max(files, 0)) AS INTEGER),
@@ -216,7 +216,10 @@ extension LedgerTable where Access == Writing {
         _ spending: Spending, _ account: SpendingAccount, _ quotas: Set<QuotaName>, _ hour: Range<WallTime>
     ) throws {
         try enter(spending, account, hour)
-        for name in quotas { try enter(spending, name.account, hour) }
+        for name in quotas {
+            try enter(spending, name.account, hour)
+            try interfaces.noteEntry(spending, of: name)
+        }
     }
 
     /// Sets the usage of a quota with a condition in its present period, without reservations.

@@ -17,6 +17,17 @@ extension Schema {
         -- The quotas with conditions that the step is charged to (QuotaName.key), one in each line.
         ALTER TABLE usage_step ADD COLUMN quotas TEXT;
         """
+
+    /// What quotas of all programs (`count: interface`) need to tell the bytes of others from our own.
+    static let interfaceCounts = """
+        CREATE TABLE interface_count (
+            name TEXT PRIMARY KEY,                 -- QuotaName.key
+            -- What interfaces carried less what was entered in the count: our own bytes that are still reserved, or,
+            -- below zero, bytes that were entered and that no interface has carried.
+            sent INTEGER NOT NULL DEFAULT 0,
+            received INTEGER NOT NULL DEFAULT 0
+        ) STRICT, WITHOUT ROWID;
+        """
 }
 
 /// The amount that a start counted as sent for the reservations that an earlier run did not settle.

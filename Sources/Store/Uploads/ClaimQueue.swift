@@ -39,6 +39,7 @@ struct QueueOffers {
     fileprivate struct Entry {
         let offer: FolderTurns.Offer<String>
         let sort: Int64
+        let share: FolderTurns.Share?
 
         func isBefore(_ other: Entry) -> Bool {
             (offer.rank, sort, offer.id) < (other.offer.rank, other.sort, other.offer.id)
@@ -47,9 +48,19 @@ struct QueueOffers {
 
     var isEmpty: Bool { first.isEmpty }
 
-    /// The first upload of each folder.
-    fileprivate var ofFolders: [FolderTurns.Offer<String>] {
-        let folders = Dictionary(first.map { ($0.key.folder, $0.value) }) { $1.isBefore($0) ? $1 : $0 }
+    /// The first upload of each folder; in mixed order, of the share whose turn it is.
+    ///
+    /// - Parameter keepsShare: The share that had the last turn goes on.
+    fileprivate func ofFolders(_ turns: FolderTurns, keepsShare: Bool = false) -> [FolderTurns.Offer<String>] {
+        func isBefore(_ one: Entry, _ other: Entry) -> Bool {
+            let folder = one.offer.folder
+            guard one.offer.rank == other.offer.rank, let first = one.share, let second = other.share, first != second,
+                case let (last, next) = (turns.last(of: first, in: folder), turns.last(of: second, in: folder)),
+                last != next
+            else { return one.isBefore(other) }
+            return keepsShare ? last > next : last < next
+        }
+        let folders = Dictionary(first.map { ($0.key.folder, $0.value) }) { isBefore($1, $0) ? $1 : $0 }
         return folders.values.map(\.offer)
     }
 
@@ -103,13 +114,14 @@ package struct ClaimQueue<Access> {
 
     /// The upload whose turn it is. A folder that fills a bundle continues as long as its next file fits into it.
     func next(in offers: QueueOffers, _ turns: FolderTurns, _ limits: BatchLimits) throws -> Candidate? {
-        if let same = turns.nextOfSameFolder(offers.ofFolders), let candidate = try candidate(same.id),
+        if let same = turns.nextOfSameFolder(offers.ofFolders(turns, keepsShare: true)),
+            let candidate = try candidate(same.id),
             limits.joinsBundle(
                 size: candidate.asset.stagedSize, isBegun: candidate.goesAlone, of: candidate.upload.folder)
         {
             return candidate
         }
-        return try turns.next(offers.ofFolders).flatMap { try candidate($0.id) }
+        return try turns.next(offers.ofFolders(turns)).flatMap { try candidate($0.id) }
     }
 
     /// Replaces the first upload of these files by their next one. Other uploads that skip duplicates may have to wait
@@ -137,10 +149,12 @@ package struct ClaimQueue<Access> {
         if !offers.passed.isEmpty {
             values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: offers.passed.map { ($0, "") }))))
         }
+        let share = share(of: files, to: offers.destination)
         func first(_ sql: String, _ more: [Connection.Value] = []) throws -> QueueOffers.Entry? {
             try tx.connection.first(sql, values + more) {
                 QueueOffers.Entry(
-                    offer: FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1)), sort: $0.integer(2))
+                    offer: FolderTurns.Offer(folder: folder, rank: $0.integer(0), id: $0.text(1)), sort: $0.integer(2),
+                    share: share)
             }
         }
         let next = try first("SELECT rank, id, sort \(isNext) LIMIT 1")
@@ -157,13 +171,17 @@ package struct ClaimQueue<Access> {
             """, [.integer(left)])
     }
 
+    fileprivate func share(of files: FileClass, to destination: String) -> FolderTurns.Share? {
+        tx.session.sorting.share(of: files, to: destination, tx.session.questions)
+    }
+
     /// The first upload that waits for a destination only because it lacks more than `left` bytes there.
     package func first(
         waitingFor destination: String, lacking left: Int64, from isOpen: @Sendable (FileClass) -> Bool
     ) throws -> (upload: UploadRecord, asset: AssetRecord)? {
         let offers = try self.offers(
             to: destination, from: isOpen, within: nil, alike: [])
-        for offer in offers.ofFolders.sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
+        for offer in offers.ofFolders(FolderTurns()).sorted(by: { ($0.rank, $0.id) < ($1.rank, $1.id) }) {
             guard let next = try candidate(offer.id), next.checkpoint == nil, next.missing > left else { continue }
             return (next.upload, next.asset)
         }
@@ -211,7 +229,7 @@ extension ClaimQueue where Access == Writing {
             }
             guard batch.accept(size: asset.stagedSize, isBegun: next.goesAlone, of: upload.folder) else { break }
             claims.append(try lease(next, reserving))
-            turns.recordTurn(upload.folder)
+            turns.recordTurn(upload.folder, share(of: upload.files, to: destination))
             offers.recordClaim(next)
             try advance(&offers, upload.files)
         }

@@ -32,6 +32,36 @@ package struct StagedCopy: Sendable {
 /// Smaller files have equal content too often to be recognised by it: another path means another file.
 let smallestDuplicate: Int64 = 4096
 
+/// Files of a folder that are examined for one of each share.
+private let furthestShare = 2_000
+
+/// The next files of a folder to be copied, with the numbers of assets as the ids of their offers.
+private struct WaitingCopies {
+    private var offers: [(offer: FolderTurns.Offer<Int64>, share: FolderTurns.Share?)] = []
+
+    func count(of share: FolderTurns.Share?) -> Int { offers.count { $0.share == share } }
+
+    mutating func append(_ offer: FolderTurns.Offer<Int64>, _ share: FolderTurns.Share?) {
+        offers.append((offer, share))
+    }
+
+    /// The first in their order; in mixed order, of the share whose turn it is.
+    func first(_ turns: FolderTurns) -> FolderTurns.Offer<Int64>? {
+        guard let first = offers.first else { return nil }
+        let other = offers.first { $0.share != first.share && $0.offer.rank == first.offer.rank }
+        guard let other, let (one, two) = first.share.flatMap({ one in other.share.map { (one, $0) } }) else {
+            return first.offer
+        }
+        let folder = first.offer.folder
+        return turns.last(of: two, in: folder) < turns.last(of: one, in: folder) ? other.offer : first.offer
+    }
+
+    /// - Returns: Its share.
+    mutating func remove(_ id: Int64) -> FolderTurns.Share? {
+        offers.firstIndex { $0.offer.id == id }.flatMap { offers.remove(at: $0).share }
+    }
+}
+
 private struct EarlierUpload {
     let remote: String?
     let folder: String
@@ -61,36 +91,45 @@ package struct StagingQueue<Access> {
                 "SELECT folder FROM \(waiting) AND folder > ?1 ORDER BY folder LIMIT 1", [.text(last)]
             ) { $0.text(0) }
         }
-        var lines: [String: ArraySlice<FolderTurns.Offer<Int64>>] = [:]
+        var lines: [String: WaitingCopies] = [:]
         var last = ""
         while let next = try folder(behind: last) {
-            lines[next] = try first(limit, of: next, waiting, except)[...]
+            lines[next] = try first(limit, of: next, waiting, except)
             last = next
         }
         var turns = turns
         var found: [AssetRecord] = []
-        while found.count < limit, let next = turns.next(lines.values.compactMap(\.first)) {
-            lines[next.folder]?.removeFirst()
-            turns.recordTurn(next.folder)
+        while found.count < limit, let next = turns.next(lines.values.compactMap { $0.first(turns) }) {
+            let share = lines[next.folder]?.remove(next.id)
+            turns.recordTurn(next.folder, share)
             if let asset = try tx.assets.find(next.id) { found.append(asset) }
         }
         return found
     }
 
-    /// - Returns: Offers with the numbers of assets as their ids.
     private func first(
         _ limit: Int, of folder: String, _ waiting: String, _ except: Set<Int64>
-    ) throws -> [FolderTurns.Offer<Int64>] {
-        try tx.connection.query(
-            "SELECT id, priority FROM \(waiting) AND folder = ?1 ORDER BY priority DESC, sort, id", [.text(folder)]
+    ) throws -> WaitingCopies {
+        let isMixed = tx.session.sorting.copiesInTurn(from: folder)
+        return try tx.connection.query(
+            "SELECT id, priority, \(isMixed ? "size" : "0") FROM \(waiting) AND folder = ?1 ORDER BY priority DESC, sort, id",
+            [.text(folder)]
         ) { row throws(StoreError) in
-            var found: [FolderTurns.Offer<Int64>] = []
-            while found.count < limit, try row.next() {
+            var found = WaitingCopies()
+            var examined = 0
+            while try row.next() {
                 let number = row.integer(0)
                 if except.contains(number) { continue }
                 // An attempt that goes on with a new copy could mix it with the bytes of a damaged one.
                 if try tx.copyLosses.isRead(number) { continue }
-                found.append(.init(folder: folder, rank: -row.integer(1), id: number))
+                let share: FolderTurns.Share? = isMixed ? tx.session.sorting.share(ofSize: row.integer(2)) : nil
+                let offer = FolderTurns.Offer(folder: folder, rank: -row.integer(1), id: number)
+                examined += 1
+                if found.count(of: share) < limit { found.append(offer, share) }
+                let isFull =
+                    isMixed ? found.count(of: .small) == limit && found.count(of: .other) == limit : examined == limit
+                // A folder with more files of one share is not read through for one of the other.
+                if isFull || examined == max(limit, furthestShare) { break }
             }
             return found
         }
@@ -161,7 +200,8 @@ extension StagingQueue where Access == Writing {
                     .init(copy.releaseToken?.description),
                 ])
             guard tx.connection.changes > 0, let asset = try tx.assets.find(copy.asset) else { continue }
-            turns.recordTurn(asset.folder)
+            let isMixed = tx.session.sorting.copiesInTurn(from: asset.folder)
+            turns.recordTurn(asset.folder, isMixed ? tx.session.sorting.share(ofSize: asset.size) : nil)
             try tx.partDigests.set(copy.parts, of: copy.asset)
             if let facts = facts[copy.asset] { try tx.media.set(facts, of: copy.asset) }
             if let export = copy.export {

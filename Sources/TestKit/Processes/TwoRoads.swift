@@ -89,6 +89,14 @@ package final class TwoRoads: Sendable {
         return count
     }
 
+    /// From now on, those of the bytes of `wan` in packets with this code point are `wan-marked` (`dscp` in nft(8)).
+    package func countMarked(_ codePoint: String) throws {
+        try nft("add", "counter", "inet", "witness", "wan-marked")
+        try nft(
+            "add", "rule", "inet", "witness", "out", "oifname", "wan0", "meta", "l4proto", "tcp", "tcp", "flags", "&",
+            "(rst|syn|fin)", "!=", "rst", "ip", "dscp", codePoint, "counter", "name", "wan-marked")
+    }
+
     /// Bytes of TCP, IP headers included, that have reached the machine by `wan` or `lte`.
     package func received(by name: String) throws -> Int64 { try bytes(by: "\(name)-in") }
 
@@ -112,18 +120,30 @@ package final class TwoRoads: Sendable {
         guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
     }
 
-    /// Bytes of all packets that `wan` got from its queue, IP headers included, of any protocol (proc_net(5)).
+    /// Bytes of all packets that `wan` got from its queue, IP headers included, of any protocol.
     package func carriedByWan() throws -> Int64 {
+        let fields = try counters(of: "wan0")
+        // Each packet has 14 bytes of Ethernet.
+        return fields[8] - 14 * fields[9]
+    }
+
+    /// Bytes that an interface has sent and received, with all headers.
+    package func carried(by name: String) throws -> Int64 {
+        let fields = try counters(of: name)
+        return fields[0] + fields[8]
+    }
+
+    /// The counters of an interface (proc_net(5)).
+    private func counters(of name: String) throws -> [Int64] {
         let output = folder.path.appending(FilePath("dev-\(hexadecimal(Random.bytes(6)))"))
         let child = try box.start(
             "/bin/cat", ["/proc/net/dev"], output: output, errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = child.wait()
         let text = try child.standardOutput()
-        let line = text.split(separator: "\n").first { $0.contains("wan0:") } ?? ""
+        let line = text.split(separator: "\n").first { $0.contains("\(name):") } ?? ""
         let fields = line.split(separator: " ").dropFirst().compactMap { Int64($0) }
         guard ending == .status(0), fields.count > 9 else { throw Unread(text: text) }
-        // Each packet has 14 bytes of Ethernet.
-        return fields[8] - 14 * fields[9]
+        return fields
     }
 
     /// Makes a percentage of the packets that leave by `wan` get lost, at random: 1 to 100.

@@ -294,4 +294,25 @@ struct JudgementTests {
             }
         }
     }
+
+    @Test("the traffic of a tunnel is counted once, for the interface that carries it, and loopback never")
+    func links() {
+        var loopback = link("lo", 1)
+        loopback.medium = .loopback
+        let metering = Metering(
+            links: [loopback, wire, modem, made("vxlan", "x0", 5, on: [9]), made("bridge", "br0", 6, on: [2])])
+        let networks = [NetworkRule(name: "lte", interface: "wwan*", isMetered: true)]
+        func links(_ condition: Condition) -> Set<Int32> {
+            let facts = ConditionFacts(
+                now: WallTime(milliseconds: 0), zone: .utc, knowsTime: false, power: nil, folders: [], destination: "",
+                file: .noFile, way: .local, networks: networks)
+            return metering.links(described: condition, facts, gateways: [:])
+        }
+        #expect(links(.fact(.network(["lte"]))) == [9])
+        #expect(links(.fact(.interface(["x0", "br0"]))) == [5, 6])
+        #expect(links(.fact(.metered(true))) == [9])
+        #expect(links(.not(.fact(.interface(["wwan0"])))) == [2])
+        // Unknown applies.
+        #expect(links(.all([.fact(.interface(["eth0"])), .fact(.between([]))])) == [2])
+    }
 }

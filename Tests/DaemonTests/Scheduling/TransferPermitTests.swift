@@ -73,12 +73,16 @@ struct TransferPermitTests {
         #expect(held.hold.kind == .offline)
     }
 
-    @Test("a rebuild has a permit only where destinations may be asked")
+    @Test("a rebuild has a permit for each destination only where destinations may be asked")
     func rebuild() {
+        let destinations = ["nas", "cloud"].map {
+            DestinationSettings(name: $0, type: "tus", values: [:], policy: PolicyOverrides(), place: "")
+        }
         var options = RebuildOptions()
-        #expect(TransferPermit.forRebuild(options) != nil)
+        #expect(
+            Set(TransferPermit.forRebuild(options, destinations, ManualClocks()).keys) == ["nas", "cloud"])
         options.isOffline = true
-        #expect(TransferPermit.forRebuild(options) == nil)
+        #expect(TransferPermit.forRebuild(options, destinations, ManualClocks()).isEmpty)
     }
 
     // MARK: Between claim and start

@@ -1,5 +1,6 @@
 import Core
 import FoundationEssentials
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -170,5 +171,83 @@ struct ConditionalLimitEndToEndTests {
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await eventually("others run over the other network") { try await uploading() > 1 }
         try await scene.arrives()
+    }
+
+    /// Another program sends datagrams over `lte`.
+    private func others(send bytes: Int, _ scene: Scene) async throws {
+        let roads = scene.roads
+        try await blocking {
+            let (receiver, port) = try roads.site.run { try Datagrams.open("10.2.0.1") }
+            defer { close(receiver) }
+            try roads.box.run { try Datagrams.send(bytes, to: "10.2.0.1", port) }
+        }
+    }
+
+    @Test("a quota of all programs counts what others carry over its interface, also while the daemon is not there")
+    func allPrograms() async throws {
+        let scene = try await scene(
+            "quotas: [{name: lte-plan, per: month, bytes: 4 MB, count: interface, when: {network: lte}}]")
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        // Nothing is sent before the first reading, which begins the count.
+        try scene.camera.drop(Clip(number: 0, size: 1_000, relative: "first.mp4"))
+        try await scene.completes("first.mp4")
+        let start = try await blocking { try roads.carried(by: "lte0") }
+        try await others(send: 1_500_000, scene)
+        try await eventually("the bytes of others are counted") { try await used("lte-plan", in: scene) >= 1_500_000 }
+        scene.fixture.killDaemon()
+        try await others(send: 500_000, scene)
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 1, size: 6_000_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "quota")
+        #expect(hold.text.contains("4 MB of all programs a month while the network is lte"), "\(hold.text)")
+        let carried = try await blocking { try roads.carried(by: "lte0") } - start
+        #expect(carried > 3_000_000 && carried <= 4_000_000)
+        let sent = try await scene.bytes("lte")
+        #expect(sent > 800_000 && sent < 2_000_000)
+        let count = try await used("lte-plan", in: scene)
+        #expect(count >= carried && count <= 4_000_000, "\(count) of \(carried)")
+    }
+}
+
+/// UDP over IPv4.
+private enum Datagrams {
+    private static func address(_ host: String, _ port: UInt16) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        inet_pton(AF_INET, host, &address.sin_addr)
+        return address
+    }
+
+    /// A socket that takes them, so that none is answered.
+    static func open(_ host: String) throws -> (socket: CInt, port: UInt16) {
+        let opened = try systemCall("socket", on: host) { socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0) }
+        var own = address(host, 0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        try withUnsafeMutablePointer(to: &own) {
+            try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                _ = try systemCall("bind", on: host) { bind(opened, pointer, size) }
+                _ = try systemCall("getsockname", on: host) { getsockname(opened, pointer, &size) }
+            }
+        }
+        return (opened, UInt16(bigEndian: own.sin_port))
+    }
+
+    static func send(_ bytes: Int, to host: String, _ port: UInt16) throws {
+        let opened = try systemCall("socket", on: host) { socket(AF_INET, CInt(SOCK_DGRAM.rawValue), 0) }
+        defer { close(opened) }
+        var target = address(host, port)
+        let piece = [UInt8](repeating: 0, count: 1_000)
+        for _ in 0..<(bytes / piece.count) {
+            _ = try withUnsafePointer(to: &target) {
+                try $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                    try systemCall("sendto", on: host) {
+                        CInt(sendto(opened, piece, piece.count, 0, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)))
+                    }
+                }
+            }
+        }
     }
 }

@@ -91,6 +91,30 @@ struct NameServerTests {
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("a rule that excepts small files permits the look-ups that these need, and holds the others")
+    func excepted() async throws {
+        let scene = try await scene(
+            [
+                "pause: [{name: only-small, when: {network: lte, not: {folder: camera, smaller_than: 1 MB}}}]",
+                "networks: [{name: lte, interface: lte0, metered: true}, {interface: wan0, metered: false}]",
+            ], servers: [TwoRoads.server])
+        defer { scene.server.end(with: SIGKILL) }
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking { try roads.box.run(["link", "set", "wan0", "down"]) }
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending("large.mp4"), with: noise(2_000_000))
+        try await eventually("the large file is held") {
+            try await fixture.runVerb("why", [fixture.drop.appending("large.mp4").display])?.contains("`only-small`")
+        }
+        try Files.replace(fixture.drop.appending("small.mp4"), with: noise(300_000))
+        try await eventually("the small file has arrived; \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        let lte = try await blocking { try roads.bytes(by: "lte") }
+        #expect((300_000..<800_000).contains(lte), "\(lte)")
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
     @Test(
         "a name server behind the metered route is not queried and reported; with another one uploads continue"
     )

@@ -245,6 +245,61 @@ struct TurnTests {
         #expect(try await order("cloud", "b") == ["b0", "b2", "b1"])
     }
 
+    @Test("in mixed order small files and all others take turns, over a restart too, and folders still take theirs")
+    func mixed() async throws {
+        let scene = try await Scene(sorting: UploadSort(.newestFirst, folders: ["a": .mixed]))
+        _ = try await scene.store.ask([UploadOrdering.isSmall])
+        // The newest are large: without turns the small ones would be last.
+        try await stage(scene, "a", 3, size: 15_999_999)
+        try await stage(scene, "a", 4, from: 10, size: 16_000_000)
+        #expect(try await claims(scene, 3) == ["a13", "a2", "a12"])
+        let turns = try await scene.store.read { try $0.turns.of(.transfers("nas")) }
+        #expect(turns.last(of: .other, in: "a") > turns.last(of: .small, in: "a"))
+        try await stage(scene, "b", 2)
+        #expect(try await claims(scene, 4) == ["b1", "a1", "b0", "a11"])
+        #expect(try await claims(scene, 3) == ["a0", "a10"])
+    }
+
+    @Test("in mixed order a bundle takes the small files together, and the next turn is that of a large one")
+    func mixedBundle() async throws {
+        let scene = try await Scene(sorting: UploadSort(.mixed))
+        _ = try await scene.store.ask([UploadOrdering.isSmall])
+        try await stage(scene, "a", 6)
+        try await stage(scene, "a", 2, from: 10, size: 20_000_000)
+        func transfer() async throws -> [String] {
+            try await scene.store.claim(
+                filling: BatchLimits(slots: 1, bundling: Bundling(largest: 1_000, files: 4, bytes: 4_000)), "nas",
+                from: { _ in true }
+            ).map(\.upload.name.display)
+        }
+        #expect(try await transfer() == ["a11"])
+        #expect(try await transfer() == ["a5", "a4", "a3", "a2"])
+        #expect(try await transfer() == ["a10"])
+        #expect(try await transfer() == ["a1", "a0"])
+    }
+
+    @Test("in mixed order small files and all others are copied in turn")
+    func mixedCopies() async throws {
+        let scene = try await Scene(sorting: .init(.newestFirst, destinations: ["nas": .mixed]))
+        var names: [Int64: String] = [:]
+        for (name, size) in [("s0", Int64(5)), ("s1", 6), ("l0", 16_000_000), ("l1", 17_000_000), ("l2", 18_000_000)] {
+            let file = Scene.file(name, size: size, modified: Int64(1_000 + names.count), folder: "a")
+            let results = try await scene.store.write { try $0.arrivals.record([Scene.arrival(file)]) }
+            guard case .recorded(let asset, _)? = results.first else { throw Scene.Unexpected() }
+            names[asset] = name
+        }
+        func next(_ count: Int, _ except: Set<Int64> = []) async throws -> [Int64] {
+            try await scene.store.read {
+                try $0.staging.waiting(limit: count, except: except, turns: try $0.turns.of(.copies)).map(\.id)
+            }
+        }
+        let all = try await next(10)
+        #expect(all.map { names[$0] } == ["l2", "s1", "l1", "s0", "l0"])
+        let first = try #require(all.first)
+        try await scene.store.write { try $0.staging.record([StagedCopy(asset: first, sha256: noise(32))]) }
+        #expect(try await next(2).map { names[$0] } == ["s1", "l1"])
+    }
+
     @Test("one claim queries each folder once, and after a file only its own folder, however many uploads wait")
     func cost() async throws {
         let scene = try await Scene(sorting: .oldestFirst)

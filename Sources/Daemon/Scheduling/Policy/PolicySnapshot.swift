@@ -289,8 +289,14 @@ struct PolicySnapshot: Sendable {
         var (snapshot, state) = (self, destination(name))
         snapshot.inputs.network = metering
         state.reachability = .over(paths)
-        if case .open = snapshot.routeDecision(to: state, from: nil) { return true }
-        return false
+        func isOpen(from folder: Admission.FolderState?) -> Bool {
+            if case .open = snapshot.routeDecision(to: state, from: folder) { true } else { false }
+        }
+        // A rule may except some files: without the name they could not be sent.
+        return isOpen(from: nil)
+            || settings.presentFolders.contains { folder in
+                folder.uploadTo.contains(name) && isOpen(from: self.folder(folder.watch.name, .anyFile))
+            }
     }
 
     /// The decision about the route to a destination or hook that is reached like this. Its hold begins at no time, so

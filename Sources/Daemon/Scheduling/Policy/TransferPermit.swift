@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Linux
 internal import Names
 internal import Store
 internal import Transport
@@ -25,6 +26,8 @@ struct TransferPermit: RequestPermit {
     let ruleLimit: Throttle
     /// The DNS servers that may be asked, as known at the moment; `nil` where any may be asked.
     private let nameServers: (@Sendable () -> NameServers?)?
+    /// What holds for each of its requests; `nil` where nothing does.
+    private let requestRules: RequestRules?
     /// The account that its bytes are charged to; one of ``accounts`` for uploads.
     private(set) var account: QuotaAccount?
     /// By the ids of uploads.
@@ -34,13 +37,14 @@ struct TransferPermit: RequestPermit {
 
     fileprivate init(
         _ origin: Origin, interface: String?, throttles: [Throttle], ruleLimit: Throttle = Throttle(members: []),
-        nameServers: (@Sendable () -> NameServers?)?, account: QuotaAccount?, accounts: [String: QuotaAccount],
-        onAddressLost: (@Sendable () -> Void)?
+        requestRules: RequestRules? = nil, nameServers: (@Sendable () -> NameServers?)?, account: QuotaAccount?,
+        accounts: [String: QuotaAccount], onAddressLost: (@Sendable () -> Void)?
     ) {
         self.origin = origin
         self.interface = interface
         self.throttles = throttles + [ruleLimit]
         self.ruleLimit = ruleLimit
+        self.requestRules = requestRules
         self.nameServers = nameServers
         self.account = account
         self.accounts = accounts
@@ -50,9 +54,10 @@ struct TransferPermit: RequestPermit {
     /// A permit of a person: no limit, no ledger.
     ///
     /// - Parameter interface: The only interface to use; `nil` where any may be used.
-    fileprivate init(byPerson counter: TrafficCounter?, interface: String?) {
+    fileprivate init(byPerson counter: TrafficCounter?, interface: String?, _ rules: RequestRules?) {
         self.init(
-            .person(counter), interface: interface, throttles: [], nameServers: nil, account: nil, accounts: [:],
+            .person(counter), interface: interface, throttles: [], requestRules: rules, nameServers: nil, account: nil,
+            accounts: [:],
             onAddressLost: nil)
     }
 
@@ -83,6 +88,7 @@ struct TransferPermit: RequestPermit {
                 kind: .cancelled, detail: "the request was stopped before it was sent", url: request.url)
         }
         var request = request
+        try await requestRules?.prepare(&request)
         // Requests within this machine are not bound to an interface: a helper of the destination may run here.
         request.interface = WebAddress(request.url).isLoopback ? nil : interface
         if !WebAddress(request.url).isLoopback { request.nameServers = nameServers?() }
@@ -158,6 +164,7 @@ extension PolicySnapshot {
             throttles: bandwidth.throttles(
                 to: batch.destination, from: folders.count == 1 ? folders.first : nil),
             ruleLimit: bandwidth.throttle(of: applied),
+            requestRules: bandwidth.requestRules(for: batch.destination),
             nameServers: bandwidth.nameServers(for: batch.destination),
             account: claims.count == 1 ? accounts[first.upload.id] : nil, accounts: accounts,
             onAddressLost: onAddressLost)
@@ -177,6 +184,7 @@ extension PolicySnapshot {
                 .policy(generation), interface: route.interface,
                 throttles: isExempt ? [] : bandwidth.throttles(to: account, from: nil),
                 ruleLimit: bandwidth.throttle(of: isExempt ? AppliedRules() : route.applied),
+                requestRules: bandwidth.requestRules(for: account),
                 nameServers: bandwidth.nameServers(for: account),
                 account: QuotaAccount(
                     SpendingAccount(destination: account, folder: nil, network: route.ledger),
@@ -200,17 +208,27 @@ extension PolicySnapshot {
     func permit(
         standalone network: WebHook.Network, at account: String, _ counter: TrafficCounter
     ) -> Result<TransferPermit, RequestHeldError> {
-        route(for: .command(network), at: account).map { route in
-            TransferPermit(byPerson: counter, interface: route.interface)
+        let rules = RequestRules(clocks: SystemClocks())
+        if let destination = settings.destination(named: account) { rules.set(destination.policy) }
+        return route(for: .command(network), at: account).map { route in
+            TransferPermit(byPerson: counter, interface: route.interface, rules)
         }
     }
 }
 
 extension TransferPermit {
-    /// For the questions of `sluice rebuild`, which a person starts, and which may use any interface.
+    /// For the questions of `sluice rebuild` to each destination, which a person starts, and which may use any interface.
     ///
-    /// - Returns: `nil` where the person wants no destination asked.
-    static func forRebuild(_ options: RebuildOptions) -> TransferPermit? {
-        options.isOffline ? nil : TransferPermit(byPerson: nil, interface: nil)
+    /// - Returns: Empty where the person wants no destination asked.
+    static func forRebuild(
+        _ options: RebuildOptions, _ destinations: [DestinationSettings], _ clocks: any Clocks
+    ) -> [String: TransferPermit] {
+        if options.isOffline { return [:] }
+        let permits = destinations.map { destination in
+            let rules = RequestRules(clocks: clocks)
+            rules.set(destination.policy)
+            return (destination.name, TransferPermit(byPerson: nil, interface: nil, rules))
+        }
+        return Dictionary(permits, uniquingKeysWith: { $1 })
     }
 }

@@ -1,0 +1,65 @@
+internal import Config
+internal import Core
+internal import Linux
+internal import Store
+
+/// Counts, again and again, what other programs send and receive over the interfaces of quotas with `count: interface`.
+struct InterfaceCounts: Sendable {
+    let context: Context
+    let stateHealth: StateHealth
+    let ledger: Ledger
+    let scheduler: Scheduler
+    let signals: WakeUps
+    /// Between two readings of the counters.
+    private static let pause: Duration = .seconds(10)
+
+    func run() async throws {
+        var last: MonotonicTime?
+        while !Task.isCancelled {
+            let now = context.clocks.monotonic()
+            let isDue = last.map { now.since($0) >= Self.pause } ?? true
+            if context.settings.countsInterfaces, isDue {
+                do { if try await count() { last = now } } catch let error as StoreError { stateHealth.failed(error) }
+            }
+            await signals.counting.wait(atMost: context.settings.countsInterfaces ? Self.pause : nil)
+        }
+    }
+
+    /// Reads the counters of the interfaces, and enters what others have sent and received since the last time. Until
+    /// that succeeds for the first time, quotas of all programs count as used up.
+    ///
+    /// - Returns: Whether it was done; `false` while the networks are unknown.
+    private func count() async throws -> Bool {
+        guard let links = links(await scheduler.shown()) else { return false }
+        let clocks = context.clocks
+        let counters: LinkBytes? = try await blocking { LinkBytes(at: clocks.monotonic()) }
+        guard let counters else {
+            context.log.warning(
+                "cannot read the counters of the interfaces (/proc/net/dev), so nothing is sent that a quota with "
+                    + "`count: interface` counts")
+            return true
+        }
+        let isFirst = !ledger.knowsInterfaces
+        try await ledger.enterTraffic(of: counters, links)
+        if isFirst { signals.scheduling.signal() }
+        return true
+    }
+
+    /// By quota of all programs, the numbers of the interfaces that it counts now; `nil` while the networks are unknown.
+    private func links(_ snapshot: PolicySnapshot) -> [QuotaName: Set<Int32>]? {
+        guard let metering = snapshot.network.metering else { return nil }
+        var gateways: [Int32: HardwareAddress] = [:]
+        for case .over(let paths) in snapshot.network.routes.values.map(\.reachability) {
+            for path in paths { gateways[path.link] = path.gateway ?? gateways[path.link] }
+        }
+        let rules = snapshot.settings.policy.rules
+        var known = snapshot.inputs.commonFacts
+        known.networks = rules.networks.filter { $0.name != nil }
+        var links: [QuotaName: Set<Int32>] = [:]
+        for quota in rules.quotas where quota.count == .interface {
+            guard let name = quota.name, let when = quota.when else { continue }
+            links[QuotaName(.policy, name)] = metering.links(described: when, known, gateways: gateways)
+        }
+        return links
+    }
+}
