@@ -14,14 +14,17 @@ package struct PlanQuery: Sendable, Hashable {
     package var on: String?
     /// Further facts of that network, or of one without a name.
     package var facts: NetworkRule?
+    /// Whether destinations outside this machine are in the local network then.
+    package var isLAN: Bool?
 
     package init(
         until: WallTime? = nil, rate: Int64? = nil, from: WallTime? = nil, on: String? = nil,
-        facts: NetworkRule? = nil
+        facts: NetworkRule? = nil, isLAN: Bool? = nil
     ) {
         self.from = from
         self.on = on
         self.facts = facts
+        self.isLAN = isLAN
         self.until = until
         self.rate = rate
     }

@@ -239,7 +239,7 @@ extension UsageQuery {
 
 extension PlanQuery {
     private static let names = [
-        "until", "rate", "from", "on", "interface", "ssid", "gateway", "metered", "roaming",
+        "until", "rate", "from", "on", "interface", "ssid", "gateway", "metered", "roaming", "lan",
     ]
 
     /// From the query of a URL.
@@ -269,6 +269,7 @@ extension PlanQuery {
         facts.isMetered = try flag("metered", in: query)
         facts.isRoaming = try flag("roaming", in: query)
         if facts != NetworkRule() { self.facts = facts }
+        isLAN = try flag("lan", in: query)
     }
 
     /// As a URL's query.
@@ -277,6 +278,7 @@ extension PlanQuery {
             ("until", until?.description), ("rate", rate.map(String.init)), ("from", from?.description), ("on", on),
             ("interface", facts?.interface), ("ssid", facts?.ssid), ("gateway", facts?.gateway?.description),
             ("metered", facts?.isMetered.map(String.init)), ("roaming", facts?.isRoaming.map(String.init)),
+            ("lan", isLAN.map(String.init)),
         ]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
     }

@@ -22,6 +22,7 @@ enum MachineChecks {
         findings.append(clock())
         findings.append(await managers())
         findings.append(power(settings))
+        if let finding = temperature(settings) { findings.append(finding) }
         findings += await credentials(settings)
         findings.append(await daemon(settings))
         return findings
@@ -213,6 +214,18 @@ enum MachineChecks {
                     ? "neither NetworkManager nor ModemManager runs: rules and the kind of interface decide"
                     : there.joined(separator: " and ") + " answer\(there.count == 1 ? "s" : "")")
         } catch { return finding(.warning, "cannot query NetworkManager: \(error)") }
+    }
+
+    /// `nil` where no rule asks for it.
+    private static func temperature(_ settings: Settings) -> CheckFinding? {
+        guard settings.allRules.contains(where: \.dependsOnTemperature) else { return nil }
+        let result =
+            ThermalZones().hottest.map { CheckResult(.ok, "the hottest sensor is at \($0) °C") }
+            ?? CheckResult(
+                .warning,
+                "no temperature sensor under /sys/class/thermal can be read, so rules with `hotter_than` always apply: "
+                    + "take `hotter_than` out")
+        return CheckFinding(about: "power", name: "temperature", result)
     }
 
     private static func power(_ settings: Settings) -> CheckFinding {

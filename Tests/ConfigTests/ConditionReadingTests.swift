@@ -62,12 +62,13 @@ struct ConditionReadingTests {
               - {name: c, when: {gateway: "0c:5b:8f:27:9a:64", destination: nas, not: {not: {metered: false}}}, override: never}
               - {name: d, when: {network: [lte, home], folder: garden, roaming: true, on_battery: true}}
               - {name: e, when: [{larger_than: 100 MB, kind: [audio, video]}, {smaller_than: 8 MiB, longer_than: 1m30s}]}
+              - {name: f, when: {lan: false, hotter_than: 70}}
             """
         let loaded = try load(text)
         let again = try read(EffectiveConfiguration(loaded).yaml)
         #expect(again.settings.policy.rules == loaded.settings.policy.rules)
         #expect(again.settings.folders.map(\.policy.rules) == loaded.settings.folders.map(\.policy.rules))
-        #expect(loaded.settings.policy.rules.pauses.count == 5)
+        #expect(loaded.settings.policy.rules.pauses.count == 6)
         #expect(loaded.settings.fileQuestions.count == 4)
     }
 

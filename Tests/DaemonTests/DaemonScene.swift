@@ -146,6 +146,9 @@ extension Scheduler {
     /// Reads the power supplies from another place.
     func use(_ power: PowerMonitor) { facts.power = power }
 
+    /// Reads the temperature from other sensors.
+    func use(_ temperature: TemperatureMonitor) { facts.temperature = temperature }
+
     /// Replaces the check of the sources of `busy`.
     func use(_ probe: BusyProbe) { facts.busy.probe = probe }
 

@@ -31,7 +31,7 @@ struct CompletionTests {
         }
         #expect(
             Set(fixed.map(\.1)) == [
-                "list", "state", "by", "unknown", "metered", "roaming", "log-level", "log-format", "test-file",
+                "list", "state", "by", "unknown", "metered", "roaming", "lan", "log-level", "log-format", "test-file",
             ],
             "a new option needs a test line in its shell")
         for (_, _, words) in fixed {

@@ -34,8 +34,8 @@ _sluice_takes() {
         "list --list" | "list --state" | "list --destination" | "list --folder" | "list --text" | "list --context" | "list --since" | "list --until" | "list --limit" | "list --config" | "list --socket") return 0 ;;
         "show --config" | "show --socket") return 0 ;;
         "why --config" | "why --socket") return 0 ;;
-        "plan --until" | "plan --rate" | "plan --from" | "plan --on" | "plan --interface" | "plan --ssid" | "plan --gateway" | "plan --metered" | "plan --roaming" | "plan --config" | "plan --socket") return 0 ;;
-        "policy --folder" | "policy --to" | "policy --at" | "policy --on" | "policy --interface" | "policy --ssid" | "policy --gateway" | "policy --metered" | "policy --roaming" | "policy --battery" | "policy --size" | "policy --kind" | "policy --duration" | "policy --config") return 0 ;;
+        "plan --until" | "plan --rate" | "plan --from" | "plan --on" | "plan --interface" | "plan --ssid" | "plan --gateway" | "plan --metered" | "plan --roaming" | "plan --lan" | "plan --config" | "plan --socket") return 0 ;;
+        "policy --folder" | "policy --to" | "policy --at" | "policy --on" | "policy --interface" | "policy --ssid" | "policy --gateway" | "policy --metered" | "policy --roaming" | "policy --lan" | "policy --battery" | "policy --temperature" | "policy --size" | "policy --kind" | "policy --duration" | "policy --config") return 0 ;;
         "usage --days" | "usage --months" | "usage --by" | "usage --destination" | "usage --folder" | "usage --config" | "usage --socket") return 0 ;;
         "quota --config" | "quota --socket") return 0 ;;
         "remote --limit" | "remote --config" | "remote --socket") return 0 ;;
@@ -85,7 +85,7 @@ _sluice_value() {
             _sluice_words ongoing completed failed cancelled history ;;
         *" --state")
             _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
-        "plan --metered" | *" --roaming" | "policy --metered")
+        "plan --metered" | *" --roaming" | *" --lan" | "policy --metered")
             _sluice_words yes no ;;
         *" --by")
             _sluice_words destination folder network ;;
@@ -112,8 +112,8 @@ _sluice_options() {
         list) _sluice_words --list --state --destination --folder --text --context --since --until --limit --json --config --socket --help ;;
         show) _sluice_words --json --config --socket --help ;;
         why) _sluice_words --json --config --socket --help ;;
-        plan) _sluice_words --until --rate --from --on --interface --ssid --gateway --metered --roaming --json --config --socket --help ;;
-        policy) _sluice_words --folder --to --at --on --interface --ssid --gateway --metered --roaming --battery --size --kind --duration --json --config --help ;;
+        plan) _sluice_words --until --rate --from --on --interface --ssid --gateway --metered --roaming --lan --json --config --socket --help ;;
+        policy) _sluice_words --folder --to --at --on --interface --ssid --gateway --metered --roaming --lan --battery --temperature --size --kind --duration --json --config --help ;;
         usage) _sluice_words --days --months --by --destination --folder --json --config --socket --help ;;
         quota) _sluice_words --json --config --socket --help ;;
         remote) _sluice_words --limit --foreign --json --config --socket --help ;;

@@ -194,6 +194,7 @@ complete -c sluice -n '__sluice_at plan' -l ssid -d 'the name of the Wi-Fi' -x
 complete -c sluice -n '__sluice_at plan' -l gateway -d 'the hardware address of the router' -x
 complete -c sluice -n '__sluice_at plan' -l metered -d 'whether the network is metered' -x -a 'yes no'
 complete -c sluice -n '__sluice_at plan' -l roaming -d 'whether the modem roams' -x -a 'yes no'
+complete -c sluice -n '__sluice_at plan' -l lan -d 'whether the destination is in the local network' -x -a 'yes no'
 complete -c sluice -n '__sluice_at plan' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at plan' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at plan' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
@@ -208,7 +209,9 @@ complete -c sluice -n '__sluice_at policy' -l ssid -d 'the name of the Wi-Fi' -x
 complete -c sluice -n '__sluice_at policy' -l gateway -d 'the hardware address of the router' -x
 complete -c sluice -n '__sluice_at policy' -l metered -d 'whether the network is metered' -x -a 'yes no'
 complete -c sluice -n '__sluice_at policy' -l roaming -d 'whether the modem roams' -x -a 'yes no'
+complete -c sluice -n '__sluice_at policy' -l lan -d 'whether the destination is in the local network' -x -a 'yes no'
 complete -c sluice -n '__sluice_at policy' -l battery -d 'the machine runs on its battery with this charge, like 40%; or not' -x
+complete -c sluice -n '__sluice_at policy' -l temperature -d 'the temperature of the machine in °C, like 75' -x
 complete -c sluice -n '__sluice_at policy' -l size -d 'the size of the file: 30MB' -x
 complete -c sluice -n '__sluice_at policy' -l kind -d 'the kind of the file: video, image' -x
 complete -c sluice -n '__sluice_at policy' -l duration -d 'how long the video is: 10s' -x

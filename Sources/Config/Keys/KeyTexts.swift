@@ -187,8 +187,10 @@ enum KeyTexts {
         when.ssid | any | the exact name of the Wi-Fi
         when.gateway | any | address of the router on the route
         when.roaming | any | whether the modem behind it roams
+        when.lan | any | whether the destination is in a network of this machine's interface, without a router between
         when.on_battery | any | whether the machine runs on its battery
         when.battery_below | any | the battery has less than this
+        when.hotter_than | any | the hottest sensor of the machine shows more degrees Celsius than this
         when.folder | any | folders; for a folder with wildcards, all of its cards
         when.destination | any | destinations
         when.larger_than | any | the file has more bytes than this

@@ -159,8 +159,10 @@ struct ConditionDraft: Equatable, Sendable {
     var ssid: [String]?
     var gateway: [HardwareAddress]?
     var roaming: Bool?
+    var lan: Bool?
     var onBattery: Bool?
     var batteryBelow: Int?
+    var hotterThan: Int?
     var folder: [String]?
     var destination: [String]?
     var largerThan: Int64?
@@ -188,8 +190,10 @@ struct ConditionDraft: Equatable, Sendable {
         several("ssid", \.ssid, .ssid),
         several("gateway", \.gateway, .hardware),
         Key("roaming", \.roaming, .flag),
+        Key("lan", \.lan, .flag),
         Key("on_battery", \.onBattery, .flag),
         Key("battery_below", \.batteryBelow, .percent) { .plain("\($0)%") },
+        Key("hotter_than", \.hotterThan, .whole(1...150)),
         names("folder", \.folder) { $1.names("folder", of: "folder", among: $0.folderNames, $0) },
         names("destination", \.destination) {
             $1.names("destination", of: "destination", among: $0.destinationNames, $0)
@@ -234,7 +238,9 @@ struct ConditionDraft: Equatable, Sendable {
         let predicates: [Condition.Predicate?] = [
             windows.map { .between($0) }, network.map { .network($0) }, metered.map { .metered($0) },
             interface.map { .interface($0) }, ssid.map { .ssid($0) }, gateway.map { .gateway($0) },
-            roaming.map { .roaming($0) }, onBattery.map { .onBattery($0) }, batteryBelow.map { .batteryBelow($0) },
+            roaming.map { .roaming($0) }, lan.map { .lan($0) }, onBattery.map { .onBattery($0) },
+            batteryBelow.map { .batteryBelow($0) },
+            hotterThan.map { .hotterThan($0) },
             folder.map { .folder($0) }, destination.map { .destination($0) },
             largerThan.map { .file(.largerThan($0)) }, smallerThan.map { .file(.smallerThan($0)) },
             kind.map { .file(.kind(Set($0))) }, longerThan.map { .file(.longerThan($0.inMilliseconds)) },
@@ -267,8 +273,10 @@ struct ConditionDraft: Equatable, Sendable {
         case .ssid(let names): ssid = names
         case .gateway(let addresses): gateway = addresses
         case .roaming(let flag): roaming = flag
+        case .lan(let flag): lan = flag
         case .onBattery(let flag): onBattery = flag
         case .batteryBelow(let percent): batteryBelow = percent
+        case .hotterThan(let degrees): hotterThan = degrees
         case .folder(let names): folder = names
         case .destination(let names): destination = names
         case .file(.largerThan(let bytes)): largerThan = bytes

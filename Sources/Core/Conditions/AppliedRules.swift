@@ -81,7 +81,8 @@ extension Admission {
     ) -> ConditionFacts {
         ConditionFacts(
             now: inputs.now, zone: inputs.zone, knowsTime: inputs.clockTrouble == nil, power: inputs.power,
-            knowsPower: inputs.knowsPower, folders: [folder?.name, folder?.pattern].compactMap { $0 },
+            knowsPower: inputs.knowsPower, temperature: inputs.temperature,
+            folders: [folder?.name, folder?.pattern].compactMap { $0 },
             destination: remote.name,
             file: folder?.file ?? .noFile, way: way, networks: rules.networks.filter { $0.name != nil })
     }
@@ -92,7 +93,7 @@ extension Admission.PolicyInputs {
     package var commonFacts: ConditionFacts {
         ConditionFacts(
             now: now, zone: zone, knowsTime: clockTrouble == nil, power: power, knowsPower: knowsPower,
-            folders: [], destination: "",
+            temperature: temperature, folders: [], destination: "",
             file: .noFile, way: .unseen(Admission.notExamined), networks: [])
     }
 }

@@ -18,9 +18,13 @@ package indirect enum Condition: Hashable, Sendable {
         case ssid([String])
         case gateway([HardwareAddress])
         case roaming(Bool)
+        /// The destination is in a network of the interface, without a router between.
+        case lan(Bool)
         case onBattery(Bool)
         /// Per cent.
         case batteryBelow(Int)
+        /// Degrees Celsius.
+        case hotterThan(Int)
         case folder([String])
         case destination([String])
         case file(FilePredicate)
@@ -46,6 +50,9 @@ package indirect enum Condition: Hashable, Sendable {
 
     package var dependsOnNetwork: Bool { predicates.contains(where: \.isAboutNetwork) }
     package var dependsOnPower: Bool { predicates.contains(where: \.isAboutPower) }
+    package var dependsOnTemperature: Bool {
+        predicates.contains { if case .hotterThan = $0 { true } else { false } }
+    }
     package var dependsOnTime: Bool { !windows.isEmpty }
     /// Whether nothing but the time decides.
     package var dependsOnTimeOnly: Bool {
@@ -79,8 +86,8 @@ extension Condition.Predicate {
     /// Whether it is judged for each route by which bytes could leave.
     package var isAboutNetwork: Bool {
         switch self {
-        case .network, .metered, .interface, .ssid, .gateway, .roaming: true
-        case .between, .onBattery, .batteryBelow, .folder, .destination, .file: false
+        case .network, .metered, .interface, .ssid, .gateway, .roaming, .lan: true
+        case .between, .onBattery, .batteryBelow, .hotterThan, .folder, .destination, .file: false
         }
     }
 
@@ -125,8 +132,11 @@ extension Condition.Predicate {
         case .ssid(let names): "the Wi-Fi is \(Self.named(names))"
         case .gateway(let addresses): "the gateway is \(listed(addresses.map { "\($0)" }, "or"))"
         case .roaming(let roams): roams ? "the modem roams" : "no modem roams"
+        case .lan(let isIn):
+            isIn ? "the destination is in the local network" : "the destination is not in the local network"
         case .onBattery(let isOn): isOn ? "the machine runs on its battery" : "the machine does not run on its battery"
         case .batteryBelow(let percent): "the battery has less than \(percent) %"
+        case .hotterThan(let degrees): "the machine is hotter than \(degrees) °C"
         case .folder(let names): "the folder is \(Self.named(names))"
         case .destination(let names): "the destination is \(Self.named(names))"
         case .file(.largerThan(let bytes)): "the file is larger than \(writtenBytes(bytes))"

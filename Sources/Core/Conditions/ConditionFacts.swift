@@ -21,6 +21,7 @@ package struct ConditionFacts: Sendable {
     /// `nil` without a battery.
     package var power: Power?
     package var knowsPower: Bool
+    package var temperature: Temperature
     /// The folder, and for a card also that of its pattern; empty for requests that belong to no folder.
     package var folders: [String]
     package var destination: String
@@ -30,14 +31,16 @@ package struct ConditionFacts: Sendable {
     package var networks: [NetworkRule]
 
     package init(
-        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, knowsPower: Bool = true, folders: [String],
-        destination: String, file: FileAnswers, way: Way, networks: [NetworkRule]
+        now: WallTime, zone: Zone, knowsTime: Bool, power: Power?, knowsPower: Bool = true,
+        temperature: Temperature = .unreadable, folders: [String], destination: String, file: FileAnswers, way: Way,
+        networks: [NetworkRule]
     ) {
         self.now = now
         self.zone = zone
         self.knowsTime = knowsTime
         self.power = power
         self.knowsPower = knowsPower
+        self.temperature = temperature
         self.folders = folders
         self.destination = destination
         self.file = file
@@ -113,7 +116,9 @@ extension Condition.Predicate {
                 ])
             }
             return power(facts.power)
-        case .network, .metered, .interface, .ssid, .gateway, .roaming: return facts.way.truth(of: self, facts.networks)
+        case .hotterThan(let degrees): return facts.temperature.isAbove(degrees)
+        case .network, .metered, .interface, .ssid, .gateway, .roaming, .lan:
+            return facts.way.truth(of: self, facts.networks)
         }
     }
 
@@ -164,8 +169,11 @@ extension ConditionFacts.Way {
         switch self {
         case .local:
             // Nothing leaves: no network is used, and no modem.
-            if case .roaming(false) = predicate { return .yes }
-            return .no
+            return switch predicate {
+            case .lan(let isWanted): Truth(isWanted)
+            case .roaming(let isWanted): Truth(!isWanted)
+            default: .no
+            }
         case .unseen(let reason): return unknown(reason)
         case .mount: return unknown("a mounted folder hides it")
         case .described(let network, _): return network.truth(of: predicate, networks)

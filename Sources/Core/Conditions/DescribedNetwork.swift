@@ -4,18 +4,27 @@
 package struct DescribedNetwork: Hashable, Sendable {
     /// The stated facts. A pattern of interfaces stands for any one of them.
     package var facts: NetworkRule
+    /// Whether destinations are in the local network; `nil` where that is not stated.
+    package var isLAN: Bool?
 
-    package init(_ facts: NetworkRule) { self.facts = facts }
+    package init(_ facts: NetworkRule, isLAN: Bool? = nil) {
+        self.facts = facts
+        self.isLAN = isLAN
+    }
 
     /// The facts that all items of a name state alike, and others.
     ///
     /// - Parameters:
     ///   - name: `nil` for a network without a name.
     ///   - other: Facts that replace those of the items.
+    ///   - isLAN: Whether destinations are in the local network.
     /// - Returns: `nil` where nothing has the name.
-    package init?(named name: String?, in networks: [NetworkRule], stating other: NetworkRule = NetworkRule()) {
+    package init?(
+        named name: String?, in networks: [NetworkRule], stating other: NetworkRule = NetworkRule(),
+        isLAN: Bool? = nil
+    ) {
         guard let name else {
-            self.init(other)
+            self.init(other, isLAN: isLAN)
             return
         }
         let items = networks.filter { $0.name == name }
@@ -34,7 +43,7 @@ package struct DescribedNetwork: Hashable, Sendable {
         facts.gateway = other.gateway ?? facts.gateway
         facts.isRoaming = other.isRoaming ?? facts.isRoaming
         facts.isMetered = other.isMetered ?? facts.isMetered
-        self.init(facts)
+        self.init(facts, isLAN: isLAN)
     }
 
     /// For people: `lte: interface wwan*, metered`.
@@ -46,6 +55,7 @@ package struct DescribedNetwork: Hashable, Sendable {
         if let subnet = facts.subnet { stated.append("addresses in \(subnet)") }
         if let isMetered = facts.isMetered { stated.append(isMetered ? "metered" : "not metered") }
         if let isRoaming = facts.isRoaming { stated.append(isRoaming ? "roaming" : "not roaming") }
+        if let isLAN { stated.append("destination \(isLAN ? "" : "not ")in the local network") }
         return (facts.name.map { "\($0): " } ?? "")
             + (stated.isEmpty ? "nothing is known about it" : stated.joined(separator: ", "))
     }
@@ -93,13 +103,16 @@ package struct DescribedNetwork: Hashable, Sendable {
         case .ssid(let names): ssid(names)
         case .gateway(let addresses): gateway(addresses)
         case .roaming(let isWanted): roaming(isWanted)
+        case .lan(let isWanted):
+            isLAN.map { Truth($0 == isWanted) }
+                ?? unknown("whether the destination is in the local network", "--lan yes|no")
         case .network(let names):
             if let name = facts.name, names.contains(name) {
                 .yes
             } else {
                 .any(networks.filter { $0.name.map(names.contains) ?? false }.map(truth(of:)))
             }
-        case .metered, .between, .onBattery, .batteryBelow, .folder, .destination, .file:
+        case .metered, .between, .onBattery, .batteryBelow, .hotterThan, .folder, .destination, .file:
             preconditionFailure("\(predicate) is not about a described network")
         }
     }

@@ -31,7 +31,18 @@ extension Metering {
             case .metered, .unmetered, .unknown:
                 return .unknown([UnknownFact("whether the network is metered", remedy: "name it under `networks`")])
             }
-        case .between, .onBattery, .batteryBelow, .folder, .destination, .file:
+        case .lan(let isWanted):
+            if links[path.link]?.medium == .loopback { return Truth(isWanted) }
+            // Rules by mark, and IPsec, may lead to a router.
+            guard let isOnLink = path.isOnLink, path.others.isEmpty, !path.isEncapsulated else {
+                return .unknown([
+                    UnknownFact(
+                        "whether the destination is in the local network",
+                        remedy: "its address is not known, or its addresses differ in that; `sluice check` shows more")
+                ])
+            }
+            return Truth(isOnLink == isWanted)
+        case .between, .onBattery, .batteryBelow, .hotterThan, .folder, .destination, .file:
             preconditionFailure("\(predicate) is not about a network")
         }
     }

@@ -54,8 +54,8 @@ extension Condition {
     package var tellsUploadsApart: Bool {
         predicates.contains { predicate in
             switch predicate {
-            case .between, .onBattery, .batteryBelow: false
-            case .network, .metered, .interface, .ssid, .gateway, .roaming, .folder, .destination, .file: true
+            case .between, .onBattery, .batteryBelow, .hotterThan: false
+            case .network, .metered, .interface, .ssid, .gateway, .roaming, .lan, .folder, .destination, .file: true
             }
         }
     }

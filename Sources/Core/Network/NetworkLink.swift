@@ -68,6 +68,9 @@ package struct NetworkPath: Hashable, Sendable {
     package var source: IPAddress?
     /// The address to which it leads; `nil` where it was not requested.
     package var destination: IPAddress?
+    /// The destination is in a network of the link, and packets go there without a router; `nil` where its address is
+    /// not known.
+    package var isOnLink: Bool?
 
     package init(link: Int32, gateway: HardwareAddress? = nil) {
         self.link = link

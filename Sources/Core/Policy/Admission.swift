@@ -45,13 +45,15 @@ package struct Admission: Hashable, Sendable {
         package var power: Power?
         /// Not for a question about a machine that cannot be seen.
         package var knowsPower = true
+        /// Read while a rule asks for it.
+        package var temperature: Temperature
         /// The last answer of each source of `busy` that is still valid.
         package var busy: [BusySource: BusyAnswer]
 
         package init(
             now: WallTime, monotonic: MonotonicTime, zone: Zone = .utc, clockTrouble: Hold? = nil, running: Int,
             everything: Pause?, network: Metering? = nil, quotas: QuotaState = QuotaState(policy: PolicyRules()),
-            power: Power? = nil, busy: [BusySource: BusyAnswer] = [:]
+            power: Power? = nil, temperature: Temperature = .unreadable, busy: [BusySource: BusyAnswer] = [:]
         ) {
             self.now = now
             self.monotonic = monotonic
@@ -62,6 +64,7 @@ package struct Admission: Hashable, Sendable {
             self.network = network
             self.quotas = quotas
             self.power = power
+            self.temperature = temperature
             self.busy = busy
         }
     }

@@ -10,14 +10,14 @@ package struct PolicyQuestion: Sendable {
     package init(
         _ rules: PolicyRules, to destination: (name: String, rules: PolicyRules),
         from folder: (name: String, rules: PolicyRules), of file: FileAnswers, over way: Reachability, at now: WallTime,
-        in zone: Zone,
-        power: Power??
+        in zone: Zone, power: Power??, temperature: Temperature
     ) {
         admission = Admission(total: 1, rules: rules)
         var inputs = Admission.PolicyInputs(
             now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, running: 0, everything: nil)
         inputs.power = power ?? nil
         inputs.knowsPower = power != nil
+        inputs.temperature = temperature
         // Every source of `busy` says that the machine is free.
         for rule in [rules, destination.rules, folder.rules] {
             if let source = rule.busy?.source { inputs.busy[source] = BusyAnswer(.free, since: now) }

@@ -66,6 +66,9 @@ extension PolicyRules {
         onBattery == .pause || minBattery != nil || conditions.contains(where: \.dependsOnPower)
     }
 
+    /// Whether a rule depends on the temperature.
+    package var dependsOnTemperature: Bool { conditions.contains(where: \.dependsOnTemperature) }
+
     /// - Parameter place: The place of the rules, for people.
     func powerHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {
         guard inputs.knowsPower else {

@@ -75,6 +75,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
         if let supplies = try? await blocking({ try PowerSupplies().all() }) {
             facts.power.record(.success(supplies), at: now, .silent)
         }
+        facts.temperature.record(await facts.temperature.reading(for: settings.allRules), .silent)
         var answers: [BusySource: BusyAnswer] = [:]
         if let busy = settings.policy.rules.busy, let answer = await BusyProbe().check(busy.source, busy.timeout) {
             answers[busy.source] = BusyAnswer(answer, since: now)

@@ -53,11 +53,11 @@ struct PlanQueries: Sendable {
 
     /// The network that a request describes.
     private func network(_ query: PlanQuery) throws(Refusal) -> DescribedNetwork? {
-        if query.on == nil, query.facts == nil { return nil }
+        if query.on == nil, query.facts == nil, query.isLAN == nil { return nil }
         let networks = context.configuration.settings.policy.rules.networks
-        if let network = DescribedNetwork(named: query.on, in: networks, stating: query.facts ?? NetworkRule()) {
-            return network
-        }
+        let network = DescribedNetwork(
+            named: query.on, in: networks, stating: query.facts ?? NetworkRule(), isLAN: query.isLAN)
+        if let network { return network }
         let (problem, remedy) = DescribedNetwork.missing(query.on ?? "", in: networks)
         throw Refusal(.notFound, "\(problem). \(remedy)")
     }
@@ -92,7 +92,7 @@ struct PlanQueries: Sendable {
         }
         notes.append(
             (network == nil ? "the present networks and routes, " : "")
-                + "destinations, power, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
+                + "destinations, power, temperature, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
                 + "new files are assumed")
         if !leftOut.isEmpty {
             notes.append(

@@ -135,12 +135,11 @@ extension Scheduler {
         }
     }
 
-    // MARK: Power
+    // MARK: Power and temperature
 
-    private var dependsOnPower: Bool { context.settings.allRules.contains(where: \.dependsOnPower) }
-
-    func refreshPower() async {
-        guard dependsOnPower else { return facts.power.reset() }
+    func refreshMachine() async {
+        facts.temperature.record(await facts.temperature.reading(for: context.settings.allRules), context.log)
+        guard context.settings.allRules.contains(where: \.dependsOnPower) else { return facts.power.reset() }
         facts.power.listen(context.log) { [weak self] in Task { await self?.powerSupplyChanged() } }
         let supplies = facts.power.supplies
         let reading: Result<[Power.Supply], any Error>
@@ -150,11 +149,11 @@ extension Scheduler {
 
     private func powerSupplyChanged() { facts.power.wakeForReading() }
 
-    /// When to read again; `nil` when nothing would follow from it.
-    func nextPowerCheck() async throws -> Duration? {
-        guard facts.power.power != nil, dependsOnPower else { return nil }
-        let isWaiting = try await context.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal }
-        return isWaiting || !facts.transfers.isEmpty ? PowerMonitor.interval : nil
+    /// When to read power and temperature again; empty when nothing would follow from it.
+    func nextMachineChecks() async throws -> [Duration] {
+        let checks = facts.machineChecks(for: context.settings.allRules)
+        if checks.isEmpty || !facts.transfers.isEmpty { return checks }
+        return try await context.store.read { try $0.lists.classes() }.contains { !$0.state.isTerminal } ? checks : []
     }
 
     // MARK: Busy
@@ -178,6 +177,8 @@ extension Scheduler {
         watchFiles()
         queryBusy(facts.busy.newFiles())
         await facts.busy.filesAnswered()
+        // A new rule would find the temperature unknown, and stop transfers for a moment.
+        facts.temperature.record(await facts.temperature.reading(for: settings.allRules), context.log)
     }
 
     private func watchFiles() {

@@ -66,7 +66,7 @@ extension Scheduler {
                             .quota, since: context.clocks.wall(), text: "cannot read the usage of the quota: \(error)"))
                 )
             }
-            await refreshPower()
+            await refreshMachine()
             let rules = [context.settings.policy.rules, snapshot.destination(account).rules].compactMap(\.busy)
             for rule in rules where snapshot.inputs.busy[rule.source] == nil && answers[rule.source] == nil {
                 guard let answer = await facts.busy.probe.check(rule.source, rule.timeout) else { continue }

@@ -93,7 +93,7 @@ actor Scheduler {
         try await expirePauses()
         try await expireOverrides()
         refreshClock()
-        await refreshPower()
+        await refreshMachine()
         try await refreshBusy()
         try await expireUploads()
         try await stopSuperseded()
@@ -129,7 +129,7 @@ actor Scheduler {
         // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it. So does
         // a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
         let backoff = try await context.store.read { [cycles] tx in try tx.waits.next(after: cycles.began) }
-        let checks = [try await nextPowerCheck()].compactMap { $0 }
+        let checks = try await nextMachineChecks()
         return facts.nextDeadline(
             after: cycles.began, queued: backoff, change: snapshot.nextChange(since: cycles.beganWall), checks: checks,
             now: context.clocks.monotonic(), wall: context.clocks.wall())

@@ -14,6 +14,7 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     var overrides = OverrideSet() { didSet { policyChanged(overrides.takeChanges()) } }
     var clock = ClockMonitor() { didSet { policyChanged(clock.takeChanges()) } }
     var power = PowerMonitor() { didSet { policyChanged(power.takeChanges()) } }
+    var temperature = TemperatureMonitor() { didSet { policyChanged(temperature.takeChanges()) } }
     var busy = BusyMonitor() { didSet { policyChanged(busy.takeChanges()) } }
     var network = NetworkMonitor() { didSet { policyChanged(network.takeChanges()) } }
     var changes: FactChanges = []
@@ -72,6 +73,13 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         waits += ends.map { .milliseconds($0.milliseconds - wall.milliseconds) }
         waits += checks + [busy.states.nextCheck(at: now)].compactMap { $0 }
         return waits.min().map { max($0, .milliseconds(10)) }
+    }
+
+    /// The intervals at which power and temperature are read again, as far as these rules depend on them.
+    func machineChecks(for rules: [PolicyRules]) -> [Duration] {
+        let power = power.power != nil && rules.contains(where: \.dependsOnPower)
+        let temperature = rules.contains(where: \.dependsOnTemperature)
+        return (power ? [PowerMonitor.interval] : []) + (temperature ? [TemperatureMonitor.interval] : [])
     }
 
     /// The work that has to end before the scheduler does.

@@ -9,6 +9,7 @@ struct NetworkOptions {
         Option("gateway", "ADDRESS", "the hardware address of the router"),
         Option("metered", "yes|no", takes: .words(["yes", "no"]), "whether the network is metered"),
         Option("roaming", "yes|no", takes: .words(["yes", "no"]), "whether the modem roams"),
+        Option("lan", "yes|no", takes: .words(["yes", "no"]), "whether the destination is in the local network"),
     ]
     static let all = [on] + others
 
@@ -16,6 +17,8 @@ struct NetworkOptions {
     let name: String?
     /// The facts of the other options; `nil` where none is given.
     let facts: NetworkRule?
+    /// Whether destinations are in the local network.
+    let isLAN: Bool?
 
     init(_ arguments: Arguments, of verb: Verb) throws {
         name = arguments.text("on")
@@ -32,14 +35,16 @@ struct NetworkOptions {
         facts.isMetered = try Self.answer("metered", arguments, verb)
         facts.isRoaming = try Self.answer("roaming", arguments, verb)
         self.facts = facts == NetworkRule() ? nil : facts
+        isLAN = try Self.answer("lan", arguments, verb)
     }
 
     /// The described network; `nil` where no option describes one.
     ///
     /// - Parameter networks: The items of `policy.networks`.
     func network(among networks: [NetworkRule]) throws(CommandError) -> DescribedNetwork? {
-        if name == nil, facts == nil { return nil }
-        if let network = DescribedNetwork(named: name, in: networks, stating: facts ?? NetworkRule()) { return network }
+        if name == nil, facts == nil, isLAN == nil { return nil }
+        let network = DescribedNetwork(named: name, in: networks, stating: facts ?? NetworkRule(), isLAN: isLAN)
+        if let network { return network }
         let (problem, remedy) = DescribedNetwork.missing(name ?? "", in: networks)
         throw CommandError(.notFound, problem, remedy: remedy)
     }

@@ -26,6 +26,7 @@ enum PolicyCommand {
             Option("at", "TIME", "when: 03:00, \"2026-12-01 03:00\", 2d (in two days); default: now"),
         ] + NetworkOptions.all + [
             Option("battery", "SHARE|none", "the machine runs on its battery with this charge, like 40%; or not"),
+            Option("temperature", "DEGREES", "the temperature of the machine in °C, like 75"),
             Option("size", "SIZE", "the size of the file: 30MB"),
             Option("kind", "KIND", "the kind of the file: video, image"),
             Option("duration", "LENGTH", "how long the video is: 10s"), .json, .config,

@@ -14,6 +14,7 @@ struct PolicyTest {
     private let network: DescribedNetwork?
     /// `nil`: unknown; `.some(nil)`: without a battery.
     private let power: Power??
+    private let temperature: Temperature
     private let file: TestedFile
 
     /// The file, as far as it is described.
@@ -47,6 +48,7 @@ struct PolicyTest {
         }
         network = try NetworkOptions(arguments, of: verb).network(among: settings.policy.rules.networks)
         power = try Self.power(arguments, at: time, verb)
+        temperature = try Self.temperature(arguments, verb)
         file = try Self.file(arguments, verb)
     }
 
@@ -95,6 +97,15 @@ struct PolicyTest {
         return .some(Power(isOnBattery: true, percent: percent, since: time))
     }
 
+    private static func temperature(_ arguments: Arguments, _ verb: Verb) throws -> Temperature {
+        guard let written = arguments.text("temperature") else { return .notStated }
+        guard let degrees = Int(written), (-273...1000).contains(degrees) else {
+            throw Arguments.usage(
+                "--temperature takes whole degrees Celsius like 75, not `\(printable(written))`", verb)
+        }
+        return Temperature(degrees)
+    }
+
     private static func file(_ arguments: Arguments, _ verb: Verb) throws -> TestedFile {
         var file = TestedFile(kind: arguments.text("kind"))
         if let written = arguments.text("size") {
@@ -136,8 +147,7 @@ struct PolicyTest {
         PolicyQuestion(
             settings.policy.rules, to: (destination.name, destination.policy.rules),
             from: (folder.watch.name, folder.policy.rules), of: answers, over: way(to: destination), at: time,
-            in: .local,
-            power: power)
+            in: .local, power: power, temperature: temperature)
     }
 
     /// What the command line says about the file.

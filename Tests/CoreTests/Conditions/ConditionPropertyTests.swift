@@ -38,7 +38,7 @@ struct ConditionPropertyTests {
             // With it, an unknown cost is a known one.
             scene.unknownCost = nil
             var other = scene
-            other.forget(Int.random(in: 0...7, using: &dice))
+            other.forget(Int.random(in: 0...9, using: &dice))
             if scene.goes, !other.goes { stopped += 1 }
             return other.goes && !scene.goes ? "it goes with a fact less" : nil
         }

@@ -39,6 +39,9 @@ struct ConditionScene {
     var zone = Zone.utc
     var knowsTime = true
     var power: Power?
+    var temperature = Temperature(50)
+    /// Whether the destination is in the network of `eth0` and `wlan0`.
+    var isOnLink: Bool? = false
     var links = Self.links
     var isRoaming: Bool? = false
     var gateway: HardwareAddress? = Self.router
@@ -64,6 +67,8 @@ struct ConditionScene {
             Bool.random(using: &dice)
             ? Power(isOnBattery: .random(using: &dice), percent: Int.random(in: 1...100, using: &dice), since: now)
             : nil
+        temperature = Temperature(Int.random(in: 20...100, using: &dice))
+        isOnLink = Bool.random(using: &dice)
         isRoaming = Bool.random(using: &dice)
         carrier = Int32.random(in: 2...4, using: &dice)
         if Bool.random(using: &dice) { links[2].ssid = Array("Cafe".utf8) }
@@ -126,7 +131,7 @@ struct ConditionScene {
     }
 
     private static func predicate(_ dice: inout Dice) -> Condition.Predicate {
-        switch Int.random(in: 0...13, using: &dice) {
+        switch Int.random(in: 0...15, using: &dice) {
         case 0, 1:
             .between([
                 Window(
@@ -145,7 +150,9 @@ struct ConditionScene {
         case 9: .file(.largerThan(Int64.random(in: 0...40, using: &dice) * 1_000_000))
         case 10: .file(.kind(Bool.random(using: &dice) ? [.video] : [.photo, .other]))
         case 11: .file(.longerThan(Int64.random(in: 0...20, using: &dice) * 1_000))
-        case 12: .folder(Bool.random(using: &dice) ? ["door"] : ["garden"])
+        case 12: .lan(.random(using: &dice))
+        case 13: .hotterThan(Int.random(in: 20...100, using: &dice))
+        case 14: .folder(Bool.random(using: &dice) ? ["door"] : ["garden"])
         default: .destination(Bool.random(using: &dice) ? ["nas"] : ["cloud"])
         }
     }
@@ -160,7 +167,7 @@ struct ConditionScene {
         facts.gateway = [2, 3].contains(link) ? maybe(gateway) : nil
         facts.isRoaming = link == 4 ? maybe(isRoaming) : maybe(false)
         facts.isMetered = maybe([2: false, 3: isHome ? false : nil, 4: true][link] ?? nil)
-        return DescribedNetwork(facts)
+        return DescribedNetwork(facts, isLAN: maybe([2, 3].contains(link) ? isOnLink : false))
     }
 
     // MARK: The decision
@@ -173,7 +180,7 @@ struct ConditionScene {
         metering.rules = []
         return Admission.PolicyInputs(
             now: now, monotonic: MonotonicTime(nanoseconds: 0), zone: zone, clockTrouble: trouble, running: 0,
-            everything: nil, network: metering, power: power)
+            everything: nil, network: metering, power: power, temperature: temperature)
     }
 
     private var parts: (admission: Admission, remote: Admission.DestinationState, folder: Admission.FolderState) {
@@ -183,6 +190,7 @@ struct ConditionScene {
                 paths.map { path in
                     var path = path
                     path.gateway = [2, 3].contains(path.link) ? gateway : nil
+                    path.isOnLink = [2, 3].contains(path.link) ? isOnLink : false
                     return path
                 })
         }
@@ -238,6 +246,8 @@ struct ConditionScene {
             guard let known = power else { return }
             power = Power(isOnBattery: known.isOnBattery, percent: nil, since: known.since)
         case 6: file = .known([:])
+        case 7: temperature = Temperature(nil)
+        case 8: isOnLink = nil
         default:
             switch reachability {
             case .over, .mount: reachability = .unseen("no netlink")

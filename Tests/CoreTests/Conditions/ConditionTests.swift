@@ -67,6 +67,43 @@ struct ConditionTests {
         #expect(answer(.interface(["eth9"]), over: 5) { $0.carrier = nil } == .no)
     }
 
+    @Test("a destination on the link is in the local network, and bytes that stay here are; a rule by mark may lead on")
+    func lan() {
+        #expect(answer(.lan(true)) { $0.isOnLink = true } == .yes && answer(.lan(false)) { $0.isOnLink = true } == .no)
+        #expect(answer(.lan(true)) == .no && answer(.lan(false)) == .yes)
+        #expect(answer(.lan(true)) { $0.isOnLink = nil } == .unknown)
+        #expect(answer(.lan(true), over: 4) { $0.isOnLink = true } == .no)
+        #expect(answer(.lan(true)) { $0.reachability = .local } == .yes)
+        #expect(answer(.lan(true), over: 1) == .yes)
+        #expect(answer(.lan(true)) { $0.reachability = .mount(.metered, text: "a folder") } == .unknown)
+        for isOnLink in [true, false] {
+            #expect(
+                answer(.lan(true)) {
+                    $0.isOnLink = isOnLink
+                    var path = NetworkPath(link: 2)
+                    path.others = [4]
+                    $0.reachability = .over([path])
+                } == .unknown)
+        }
+    }
+
+    @Test(
+        "a machine is hotter than a limit above it, and no longer three degrees below the next one; without a sensor it may be"
+    )
+    func temperature() {
+        func answer(_ temperature: Temperature) -> Answer {
+            self.answer(.hotterThan(70)) { $0.temperature = temperature }
+        }
+        #expect(answer(Temperature(70)) == .no && answer(Temperature(71)) == .yes)
+        #expect(answer(Temperature(nil)) == .unknown && answer(.notStated) == .unknown)
+        var temperature = Temperature(nil)
+        let readings = [70, 71, 70, 68, 67, 70, 71, 90, 68, 67].map { degrees in
+            temperature = Temperature(degrees, after: temperature)
+            return answer(temperature)
+        }
+        #expect(readings == [.no, .yes, .yes, .yes, .no, .no, .yes, .yes, .yes, .no])
+    }
+
     @Test("a file is larger, smaller or longer than a limit, and not equal to it; a photo has no length")
     func file() {
         func answer(_ question: FilePredicate, _ file: FileAnswers) -> Answer {

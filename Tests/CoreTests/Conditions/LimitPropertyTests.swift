@@ -69,7 +69,7 @@ struct LimitPropertyTests {
             // With it, an unknown cost is a known one.
             scene.unknownCost = nil
             var other = scene
-            other.forget(Int.random(in: 0...6, using: &dice))
+            other.forget(Int.random(in: 0...8, using: &dice))
             if other.speed ?? 0 < scene.speed ?? 0 { slower += 1 }
             if other.speed ?? 0 > scene.speed ?? 0 { return "it is faster with a fact less" }
             guard let before = scene.applied, let after = other.applied else { return nil }

@@ -27,8 +27,7 @@ struct PowerTests {
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
-        let wait = try #require(try await scene.daemon.scheduler.nextPowerCheck())
-        #expect(wait == .seconds(60))
+        #expect(try await scene.daemon.scheduler.nextMachineChecks() == [.seconds(60)])
         try battery(false)
         scene.daemon.signals.scheduling.signal()
         try await scene.isRunning(0)
@@ -45,7 +44,7 @@ struct PowerTests {
         scene.daemon.signals.scheduling.signal()
         try await scene.reach(.completed, [id])
         // No upload waits, so the supply is not read.
-        #expect(try await scene.daemon.scheduler.nextPowerCheck() == nil)
+        #expect(try await scene.daemon.scheduler.nextMachineChecks().isEmpty)
         try await scene.stop()
     }
 

@@ -153,6 +153,39 @@ struct PauseRuleEndToEndTests {
         try await scene.completes("still.jpg")
     }
 
+    @Test("a rule about destinations outside the local network holds those behind a router, and no others")
+    func lan() async throws {
+        let scene = try await scene("{name: stay, when: {lan: false}}")
+        let fixture = scene.fixture
+        // The same receiver, by its address on the link, and by one behind that.
+        fixture.killReceiver()
+        fixture.address = "0.0.0.0:0"
+        try await fixture.startReceiver()
+        let port = try #require(fixture.address.split(separator: ":").last)
+        fixture.destination = "http://\(TwoRoads.server):\(port)/files/"
+        let near = fixture.folder.path.appending("near")
+        try Files.makeFolders(near)
+        fixture.moreDestinations = ["near: {type: tus, url: \"http://10.1.0.1:\(port)/files/\"}"]
+        fixture.moreFolders = [
+            "{name: near, path: \(near.display), settle: {quiet_for: 200ms}, remote_name: \"{relative}\", upload_to: [near]}"
+        ]
+        try fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
+        let hold = try await scene.waits("clip.mp4", for: "rule")
+        #expect(
+            hold.text.contains("`stay` of policy")
+                && hold.text.contains("while the destination is not in the local network"), "\(hold.text)")
+        #expect(try await scene.bytes("wan") == 0)
+        try Files.replace(near.appending("near.mp4"), with: [UInt8](repeating: 7, count: 300_000))
+        try await eventually("the near file has arrived") {
+            try Outcome.files(in: fixture.received, hidden: false).contains { $0.display.hasSuffix("near.mp4") }
+        }
+        let sent = try await scene.bytes("wan")
+        #expect((300_000..<600_000).contains(sent), "\(sent)")
+        #expect(try await scene.bytes("lte") == 0)
+        #expect(try await scene.hold("clip.mp4")?.kind == "rule")
+    }
+
     @Test("a rule about a gateway applies as soon as that router is at the other end")
     func gateway() async throws {
         let scene = try await scene("{name: guest, when: {gateway: \"0c:5b:8f:27:9a:64\"}}")

@@ -127,6 +127,13 @@ struct PolicyVerbTests {
         #expect(try await answers(home + ["--battery", "none"], power).0 == .ok)
         #expect(try await answers(home + ["--battery", "19%"], power).0 == .notNow)
         #expect(try await answers(home + ["--battery", "20%"], power).0 == .ok)
+        let place = power.replacing("battery_below: 20%", with: "lan: false, hotter_than: 70")
+        #expect(
+            try await answers(home, place).1.contains("`--lan yes|no` states it; `--temperature DEGREES` states it"))
+        #expect(try await answers(home + ["--lan", "yes"], place).0 == .ok)
+        #expect(try await answers(home + ["--lan", "no"], place).0 == .notNow)
+        #expect(try await answers(home + ["--lan", "no", "--temperature", "70"], place).0 == .ok)
+        #expect(try await answers(home + ["--lan", "no", "--temperature", "71"], place).0 == .notNow)
     }
 
     @Test(
@@ -142,6 +149,11 @@ struct PolicyVerbTests {
             (["test", "--folder", "front", "--at", "noon"], .usage, "--at takes a time like"),
             (["test", "--folder", "front", "--metered", "maybe"], .usage, "--metered takes yes or no"),
             (["test", "--folder", "front", "--battery", "12"], .usage, "--battery takes a share"),
+            (["test", "--folder", "front", "--lan", "maybe"], .usage, "--lan takes yes or no"),
+            (
+                ["test", "--folder", "front", "--temperature", "hot"], .usage,
+                "--temperature takes whole degrees Celsius"
+            ),
             (["test", "--folder", "front", "--size", "big"], .usage, "--size takes an amount"),
             (["explain", "--folder", "front"], .usage, "--folder belongs to `policy test`"),
             (["explian"], .usage, "takes the word `explain` or `test`, not `explian`"),

@@ -37,7 +37,11 @@ struct NetworkInspection {
     /// The ways to everywhere: first the kernel's choice.
     mutating func defaultPaths() throws -> [NetworkPath] {
         // Addresses that belong to no host (RFC 5737, RFC 3849), so their routes are those to everywhere.
-        try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil)
+        try paths(to: ["192.0.2.1", "2001:db8::1"].compactMap { IPAddress($0) }, port: nil).map { path in
+            var path = path
+            path.isOnLink = nil
+            return path
+        }
     }
 
     /// The DNS servers, each over the first of its ways that bytes may use.
@@ -90,6 +94,7 @@ struct NetworkInspection {
                 continue
             }
             if path.isEncapsulated { paths[known].isEncapsulated = true }
+            if path.isOnLink != paths[known].isOnLink { paths[known].isOnLink = nil }
             paths[known].others += path.others.filter { !paths[known].others.contains($0) }
         }
         return paths
@@ -125,6 +130,10 @@ struct NetworkInspection {
         var path = route.path
         (path.metric, path.source, path.destination) = (candidate.metric, route.source, address)
         (path.isEncapsulated, path.others) = (candidate.isEncapsulated, candidate.others)
+        // A route without a gateway may also lead to addresses elsewhere, as through a tunnel.
+        path.isOnLink =
+            route.gateway == nil
+            && metering.links[route.link].map { $0.addresses.contains { $0.contains(address) } } ?? false
         return path
     }
 

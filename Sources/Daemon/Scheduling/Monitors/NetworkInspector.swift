@@ -212,7 +212,16 @@ final class NetworkInspector: Sendable {
             let paths = try inspection.defaultPaths()
             if host != "localhost" {
                 if paths.isEmpty { return .offline("no network interface has a route to other networks") }
-                if !mayAsk(paths) { return .over(paths) }
+                // Its address may turn out to be in the local network, or not.
+                let mayAskIf = [true, false].contains { isOnLink in
+                    mayAsk(
+                        paths.map { path in
+                            var path = path
+                            path.isOnLink = isOnLink
+                            return path
+                        })
+                }
+                if !mayAskIf { return .over(paths) }
             }
             switch answer(host, servers) {
             case .known(let addresses): return try inspection.reachability(addresses, port)

@@ -31,6 +31,7 @@ struct PolicySnapshot: Sendable {
         inputs = Admission.PolicyInputs(
             now: now, monotonic: monotonic, zone: .local, clockTrouble: clock.trouble, running: transfers.count,
             everything: pauses.pause(.all, ""), network: network.metering, quotas: quotas, power: facts.power.power,
+            temperature: facts.temperature.temperature,
             busy: busy.answers(at: monotonic))
         inputs.globalStop = overrides.globalStop(at: now)
     }

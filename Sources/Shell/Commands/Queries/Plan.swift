@@ -44,7 +44,7 @@ private func showPlan(_ call: Invocation) async throws -> ExitCode {
     query.until = try moment("until", call, now)
     query.from = try moment("from", call, now)
     let options = try NetworkOptions(call.arguments, of: .plan)
-    (query.on, query.facts) = (options.name, options.facts)
+    (query.on, query.facts, query.isLAN) = (options.name, options.facts, options.isLAN)
     if let written = call.arguments.text("rate") {
         guard let rate = readRate(written), rate > 0 else {
             throw Arguments.usage("--rate takes a rate like 2 MB/s or 8 Mbit/s, not `\(printable(written))`", .plan)

@@ -1,0 +1,47 @@
+internal import Core
+internal import Linux
+
+/// The temperature of the machine, as far as a rule depends on it.
+struct TemperatureMonitor: Sendable, RecordsChanges {
+    /// The interval between readings while uploads wait or run: the kernel reports no change on its own.
+    static let interval: Duration = .seconds(15)
+
+    enum Reading: Hashable, Sendable {
+        /// No rule depends on it.
+        case notNeeded
+        /// The hottest sensor in degrees Celsius; `nil` where none can be read.
+        case hottest(Int?)
+    }
+
+    var changes: FactChanges = []
+    /// Unreadable while no rule depends on it.
+    private(set) var temperature = Temperature.unreadable {
+        didSet { if temperature != oldValue { changes.insert(.policy) } }
+    }
+    private let zones: ThermalZones
+    /// Whether the log has said that no sensor can be read.
+    private var isUnreadable = false
+
+    /// - Parameter zones: Where the sensors are read.
+    init(_ zones: ThermalZones = ThermalZones()) { self.zones = zones }
+
+    /// Reads the sensors if one of these rules depends on them.
+    func reading(for rules: [PolicyRules]) async -> Reading {
+        guard rules.contains(where: \.dependsOnTemperature) else { return .notNeeded }
+        return .hottest(try? await blocking { zones.hottest })
+    }
+
+    mutating func record(_ reading: Reading, _ log: Log) {
+        guard case .hottest(let degrees) = reading else {
+            (temperature, isUnreadable) = (.unreadable, false)
+            return
+        }
+        temperature = Temperature(degrees, after: temperature)
+        if degrees == nil, !isUnreadable {
+            log.warning(
+                "cannot read a temperature sensor, so rules with `hotter_than` apply",
+                ["folder": "/sys/class/thermal"])
+        }
+        isUnreadable = degrees == nil
+    }
+}
