@@ -281,7 +281,7 @@ extension PlanView {
                 rate: 1_319_444, end: "held",
                 holds: [
                     HoldView(
-                        kind: .schedule, since: "2026-11-21T05:00:00.000Z", until: "2026-11-21T21:00:00.000Z",
+                        kind: .rule, since: "2026-11-21T05:00:00.000Z", until: "2026-11-21T21:00:00.000Z",
                         text: "outside the windows of policy")
                 ])
         ],
@@ -292,7 +292,7 @@ extension PlanView {
                 going: 28_800, turns: 0,
                 waits: [
                     PlanWaitView(
-                        kind: "schedule", text: "outside the windows of policy", from: "2026-11-20T08:00:00.000Z",
+                        kind: "rule", text: "outside the windows of policy", from: "2026-11-20T08:00:00.000Z",
                         until: "2026-11-20T21:00:00.000Z", seconds: 144_000)
                 ], obstacles: [])
         ], notes: [])

@@ -157,7 +157,7 @@ struct HookQueueTests {
     @Test("a hold by policy lasts until policy permits the notices, or until other settings come")
     func held() {
         var line = line(["a"])
-        let hold = Hold(.schedule, since: wall, text: "closed")
+        let hold = Hold(.rule, since: wall, text: "closed")
         line.held(by: hold)
         #expect(line.hold == hold)
         line.held(by: nil)

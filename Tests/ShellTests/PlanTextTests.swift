@@ -22,11 +22,11 @@ struct PlanTextTests {
         #expect(lines.contains { $0.hasSuffix(":00") == false && $0.contains("at 2.0 MB/s to archive (measured)") })
         #expect(lines.contains("  front -> archive 412 files, 38.0 GB at 1.3 MB/s by wlan0"))
         #expect(text.contains("then outside the windows of policy, until "))
-        #expect(text.contains("front -> archive 500 files, 50.0 GB: schedule: outside the windows of policy"))
+        #expect(text.contains("front -> archive 500 files, 50.0 GB: rule: outside the windows of policy"))
         #expect(text.contains("3 files still to be copied"))
         #expect(text.contains("1 file paused by a person, not planned"))
         #expect(text.contains("Will not fit before "))
-        #expect(text.contains("88 files, 12.0 GB left; schedule: outside the windows of policy, for 1d 16h"))
+        #expect(text.contains("88 files, 12.0 GB left; rule: outside the windows of policy, for 1d 16h"))
         #expect(text.contains("it would be sent by "))
         #expect(text.contains(Self.clock("2026-11-22T23:30:00.000Z")))
     }

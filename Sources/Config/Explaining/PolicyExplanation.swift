@@ -84,11 +84,15 @@ private struct PlaceSentences {
 
     mutating func rules(_ rules: PolicyRules) {
         if !rules.windows.isEmpty {
-            say("windows", "nothing\(subject) is sent outside \(listed(rules.windows.map(\.fullWords), "or"))")
+            say(
+                "windows", "nothing\(subject) is sent outside \(listed(rules.windows.map(\.fullWords), "or"))",
+                name: rules.windowRule?.name)
         }
         for (index, rule) in rules.pauses.enumerated() { pause(rule, index) }
         for (index, rule) in rules.bandwidth.enumerated() { bandwidth(rule, index) }
-        if let metered = rules.metered { self.metered(metered) }
+        if let rule = rules.meteredRule {
+            say("metered", "nothing\(subject) is sent over metered networks", name: rule.name)
+        }
         if let unknown = rules.meteredUnknown {
             say(
                 "metered_unknown",
@@ -161,13 +165,6 @@ private struct PlaceSentences {
             case let rate?: "at most \(WrittenValue.rate(rate).text)\(subject) together"
             }
         say("bandwidth[\(index)]", text + time, name: rule.name)
-    }
-
-    private mutating func metered(_ rule: MeteredRule) {
-        switch rule {
-        case .allow: say("metered", "metered networks are used like others")
-        case .pause: say("metered", "nothing\(subject) is sent over metered networks")
-        }
     }
 
     private mutating func network(_ rule: NetworkRule, _ index: Int) {

@@ -59,14 +59,20 @@ extension BeforeUpload {
 
 extension PolicyRules {
     static let keys: [Key<Self>] = [
-        Key("windows", unlessEmpty: \.windows) { $0.windows($1) }
-            .takes(.list(.either([.window, .section("windows[]")]))),
+        Key(
+            "windows", optional: \.windowRule, { WindowReading($1, $0).rule },
+            { rule, _ in .value(rule.windows.inFile) }
+        )
+        .takes(.list(.either([.window, .section("windows[]")]))),
         Key("bandwidth", unlessEmpty: \.bandwidth) { $0.bandwidth($1, in: $1.section) }
             .takes(.either([.rate, .list(.either([.rate, .section("bandwidth[]")]))])),
         Key("pause", unlessEmpty: \.pauses) { ConditionReading($0, in: $1.section).pauses($1) }.takes(
             .list(.section("pause[]"))),
-        Key("metered", optional: \.metered, { $0.metered($1) }, { rule, _ in .value(.plain(rule.rawValue)) })
-            .takes(.word(MeteredRule.allCases.map(\.rawValue))),
+        Key(
+            "metered", optional: \.meteredRule, { $0.meteredRule($1) },
+            { _, _ in .value(.plain(MeteredRule.pause.rawValue)) }
+        )
+        .takes(.word(MeteredRule.allCases.map(\.rawValue))),
         Key("metered_unknown", \.meteredUnknown),
         Key("networks", unlessEmpty: \.networks) { $0.networks($1) }.takes(.list(.section("networks[]"))),
         Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1, in: $1.section) }.takes(.list(.section("quotas[]"))),

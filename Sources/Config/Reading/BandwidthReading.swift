@@ -5,7 +5,8 @@ extension SettingsReading {
     func bandwidth(_ fields: MappingReader, in owner: Section) -> [RateRule] {
         guard let node = fields.node("bandwidth") else { return [] }
         if case .scalar = node.content {
-            return fields.read("bandwidth", as: .rate).map { [.init(limit: $0.value)] } ?? []
+            return fields.read("bandwidth", as: .rate).map { [.init(limit: $0.value, place: place(at: node.start))] }
+                ?? []
         }
         let expected =
             "a rate, like `2 MB/s`, or a list like `[{limit: 2 MB/s, when: {between: \"08:00-18:00\"}}]`"
@@ -13,7 +14,7 @@ extension SettingsReading {
         return items.enumerated().compactMap { index, item in
             let key = "\(fields.path(of: "bandwidth"))[\(index)]"
             guard case .mapping = item.content else {
-                return findings.read(item, path: key, as: .rate).map { .init(limit: $0) }
+                return findings.read(item, path: key, as: .rate).map { .init(limit: $0, place: place(at: item.start)) }
             }
             if ReplacedKeys(findings).reportTimes(in: item, path: key) { return nil }
             let inner = MappingReader(item, .rate, path: key, start: item.start, findings: findings)
@@ -28,8 +29,10 @@ extension SettingsReading {
     }
 
     /// The place of a rule in messages: `sluice.yaml:12`.
-    func place(of rule: MappingReader) -> String {
-        "\(findings.sources[rule.start.file].file.name.display):\(rule.start.line)"
+    func place(of rule: MappingReader) -> String { place(at: rule.start) }
+
+    func place(at location: ConfigLocation) -> String {
+        "\(findings.sources[location.file].file.name.display):\(location.line)"
     }
 }
 

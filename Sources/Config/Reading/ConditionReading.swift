@@ -30,6 +30,11 @@ struct ConditionReading {
             let key = "\(fields.path(of: "pause"))[\(index)]"
             let inner = MappingReader(item, .pause, path: key, start: item.start, findings: findings)
             guard let rule = pause(inner) else { continue }
+            if rule.name == PauseRule.windowsName || rule.name == PauseRule.meteredName {
+                inner.error(
+                    "is the name of the rule that the key \(quoted(rule.name)) stands for; give this one another",
+                    "name")
+            }
             if rules.contains(where: { $0.name == rule.name }) {
                 inner.error("another rule of this list is called \(quoted(rule.name))", "name")
             }

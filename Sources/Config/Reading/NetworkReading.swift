@@ -2,8 +2,8 @@ internal import Core
 
 /// Reads `metered` and `networks` at any place.
 extension SettingsReading {
-    /// `pause` or `allow`.
-    func metered(_ fields: MappingReader) -> MeteredRule? {
+    /// The rule for `pause`; `nil` for `allow`.
+    func meteredRule(_ fields: MappingReader) -> PauseRule? {
         guard let node = fields.node("metered") else { return nil }
         let rate: String?
         switch node.content {
@@ -11,7 +11,10 @@ extension SettingsReading {
         case .mapping(let entries): rate = entries.first { $0.key == "limit" }?.value.scalar
         case .list: rate = nil
         }
-        guard let rate else { return fields.read("metered", as: .choice)?.value }
+        guard let rate else {
+            let word = fields.read("metered", as: Reader<MeteredRule>.choice)?.value
+            return word == .pause ? .metered(place: place(at: node.start)) : nil
+        }
         ReplacedKeys(findings).reportRate(rate, at: node.start, path: fields.path(of: "metered"))
         return nil
     }

@@ -1,9 +1,24 @@
 internal import Core
 
-/// Reads `windows` at any place.
-extension SettingsReading {
+/// Reads the `windows` of one place.
+struct WindowReading {
+    private let fields: MappingReader
+    private let reading: SettingsReading
+
+    init(_ fields: MappingReader, _ reading: SettingsReading) {
+        self.fields = fields
+        self.reading = reading
+    }
+
+    /// `nil` for no window.
+    var rule: PauseRule? {
+        let windows = windows
+        guard let node = fields.node("windows"), !windows.isEmpty else { return nil }
+        return .windows(windows, place: reading.place(at: node.start))
+    }
+
     /// A window is a text, `sat,sun 08:00-12:00`, or a mapping that may exclude days.
-    func windows(_ fields: MappingReader) -> [Window] {
+    private var windows: [Window] {
         guard let items = fields.items("windows", expected: "a list of windows, like `[\"22:00-06:00\"]`") else {
             return []
         }
@@ -12,15 +27,15 @@ extension SettingsReading {
         }
         return items.enumerated().compactMap { index, item in
             let key = "\(fields.path(of: "windows"))[\(index)]"
-            guard case .mapping = item.content else { return findings.read(item, path: key, as: .window) }
-            return window(MappingReader(item, .window, path: key, start: item.start, findings: findings))
+            guard case .mapping = item.content else { return fields.findings.read(item, path: key, as: .window) }
+            return window(MappingReader(item, .window, path: key, start: item.start, findings: fields.findings))
         }
     }
 
-    func window(_ fields: MappingReader) -> Window? {
-        fields.require("between", "name the time of the day, like `between: 22:00-06:00`")
+    private func window(_ item: MappingReader) -> Window? {
+        item.require("between", "name the time of the day, like `between: 22:00-06:00`")
         var window = Window(from: 0, to: 1440)
-        return Window.keys.read(fields, into: &window, self).contains("between") ? window : nil
+        return Window.keys.read(item, into: &window, reading).contains("between") ? window : nil
     }
 }
 

@@ -1,47 +1,78 @@
-/// An item of `pause`: nothing that its condition describes is sent.
+/// What holds uploads: nothing that its condition describes is sent.
 package struct PauseRule: Hashable, Sendable {
     /// Whether a person can make an exception.
     package enum Override: String, Hashable, Sendable, CaseIterable { case allow, never }
+
+    /// How the configuration writes it. Apart from the words of its holds, all are alike.
+    package enum Form: Hashable, Sendable {
+        /// An item of `pause`.
+        case item
+        /// `windows`: it pauses uploads outside them.
+        case windows([Window])
+        /// `metered: pause`.
+        case metered
+        /// A `bandwidth` of 0.
+        case bandwidth
+    }
 
     package var name: String
     package var when: Condition
     package var override: Override
     /// Where the configuration has it: `sluice.yaml:12`.
     package var place: String
-    /// What it does while its condition holds, in a message.
-    var effect = Effect.pauses
+    package let form: Form
 
-    enum Effect: String, Sendable {
-        case pauses = "pauses uploads"
-        /// A `bandwidth` of 0.
-        case stopsBandwidth = "sets the bandwidth to 0"
+    /// An item of `pause`.
+    package init(name: String, when: Condition, override: Override = .allow, place: String = "") {
+        self.init(.item, name: name, when: when, override: override, place: place)
     }
 
-    package init(name: String, when: Condition, override: Override = .allow, place: String = "") {
+    init(_ form: Form, name: String, when: Condition, override: Override = .allow, place: String = "") {
+        self.form = form
         self.name = name
         self.when = when
         self.override = override
         self.place = place
     }
 
-    init(name: String, when: Condition, override: Override, place: String, effect: Effect) {
-        self.init(name: name, when: when, override: override, place: place)
-        self.effect = effect
+    /// The name of the rule that `windows` stands for.
+    package static let windowsName = "windows"
+    /// The name of the rule that `metered: pause` stands for.
+    package static let meteredName = "metered"
+
+    /// `windows: ["22:00-06:00"]`.
+    package static func windows(_ windows: [Window], place: String = "") -> PauseRule {
+        PauseRule(.windows(windows), name: windowsName, when: .not(.fact(.between(windows))), place: place)
     }
+
+    /// `metered: pause`.
+    package static func metered(place: String = "") -> PauseRule {
+        PauseRule(.metered, name: meteredName, when: .fact(.metered(true)), place: place)
+    }
+
+    /// Those of `windows`; empty for any other form.
+    package var windows: [Window] { if case .windows(let windows) = form { windows } else { [] } }
 
     /// Regardless of its place: a line more before it changes nothing.
     package static func == (one: PauseRule, other: PauseRule) -> Bool {
-        one.name == other.name && one.when == other.when && one.override == other.override
+        one.form == other.form && one.name == other.name && one.when == other.when && one.override == other.override
     }
 
     package func hash(into hasher: inout Hasher) {
+        hasher.combine(form)
         hasher.combine(name)
         hasher.combine(when)
         hasher.combine(override)
     }
 
     fileprivate func isLifted(by exempt: Set<Exemption>) -> Bool {
-        override == .allow && (exempt.contains(.rule) || exempt.contains(.ruleNamed(name)))
+        guard override == .allow else { return false }
+        if exempt.contains(.rule) || exempt.contains(.ruleNamed(name)) { return true }
+        return switch form {
+        case .windows: exempt.contains(.window)
+        case .metered: exempt.contains(.metered)
+        case .item, .bandwidth: false
+        }
     }
 
     /// The hold of this rule; `nil` while its condition is known not to hold.
@@ -50,40 +81,75 @@ package struct PauseRule: Hashable, Sendable {
     ///   - owner: The place of the rules, for people: `policy`, `destinations.nas`.
     ///   - since: Since when the facts besides the time are as they are.
     ///   - clock: The hold of a clock that is not set.
-    func hold(of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?) -> Hold? {
-        let begin = "the rule `\(name)` of \(owner)" + (place.isEmpty ? "" : " (\(place))")
+    ///   - cost: What the route costs and why, for people; `nil` where that is not known.
+    func hold(of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, cost: String?) -> Hold? {
         switch when.truth(facts) {
         case .no: return nil
         case .yes:
-            var text = "\(begin) \(effect.rawValue) while \(when.words)"
             let until = when.nextChange(facts)
-            if until == nil { text += "; it ends when that changes" }
             // Of what depends on the time alone, nothing else can be the beginning.
             let change = when.lastChange(facts)
             let earliest = when.dependsOnTimeOnly ? nil : min(since, facts.now)
             return Hold(
-                .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: name, text: text)
+                .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: name,
+                isByTimeAlone: when.dependsOnTimeOnly, text: text(of: owner, until: until, cost: cost))
         case .unknown(let missing):
             if let clock, missing.contains(where: \.isClock) { return clock }
-            let asked = missing.map(\.question).joined(separator: ", and ")
-            let remedies = missing.map(\.remedy).joined(separator: "; ")
             return Hold(
                 .rule, since: since, until: when.nextChange(facts), rule: name,
-                text:
-                    "\(begin) \(effect.rawValue) while \(when.words); it is unknown \(asked), and a rule applies then: "
-                    + remedies)
+                text: text(of: owner, missing: missing, cost: cost))
         }
     }
+
+    private func text(of owner: String, until: WallTime?, cost: String?) -> String {
+        shortText(of: owner, cost: cost)
+            ?? "\(begin(owner)) while \(when.words)" + (until == nil ? "; it ends when that changes" : "")
+    }
+
+    private func text(of owner: String, missing: [UnknownFact], cost: String?) -> String {
+        if let short = shortText(of: owner, cost: cost) { return short }
+        let asked = missing.map(\.question).joined(separator: ", and ")
+        let remedies = missing.map(\.remedy).joined(separator: "; ")
+        return "\(begin(owner)) while \(when.words); it is unknown \(asked), and a rule applies then: \(remedies)"
+    }
+
+    /// The text of a rule that the configuration has in a shorter form.
+    private func shortText(of owner: String, cost: String?) -> String? {
+        switch form {
+        case .windows(let windows):
+            "outside the windows of \(owner)\(line): `windows: \(Window.yaml(windows))`"
+        case .metered:
+            "`metered` of \(owner)\(line) says pause" + (cost.map { "; \($0)" } ?? "")
+        case .bandwidth where when == .all([]):
+            "the bandwidth of \(owner)\(line) is 0 now: `bandwidth: 0`"
+        case .bandwidth, .item: nil
+        }
+    }
+
+    private func begin(_ owner: String) -> String {
+        let effect = form == .bandwidth ? "sets the bandwidth to 0" : "pauses uploads"
+        return "the rule `\(name)` of \(owner)\(line) \(effect)"
+    }
+
+    private var line: String { place.isEmpty ? "" : " (\(place))" }
 }
 
 extension PolicyRules {
-    /// - Parameter judgesNetwork: Those whose condition asks for the network, which is judged for each route. Otherwise
-    ///   the others.
+    /// Its rules that a person can name, and may except uploads from.
+    package var namedRules: [PauseRule] { [windowRule, meteredRule].compactMap { $0 } + pauses }
+
+    /// What holds uploads while a condition holds: those rules, and limits of the speed to 0.
+    var stops: [PauseRule] { namedRules + bandwidth.compactMap(\.pause) }
+
+    /// - Parameters:
+    ///   - judgesNetwork: Those whose condition asks for the network, which is judged for each route. Otherwise the
+    ///     others.
+    ///   - cost: What the route costs and why, for people.
     func pauseHolds(
-        of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, judgesNetwork: Bool,
+        of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, judgesNetwork: Bool, cost: String?,
         excusing exempt: Set<Exemption>
     ) -> [Hold] {
         stops.filter { $0.when.dependsOnNetwork == judgesNetwork && !$0.isLifted(by: exempt) }
-            .compactMap { $0.hold(of: owner, facts, since: since, clock: clock) }
+            .compactMap { $0.hold(of: owner, facts, since: since, clock: clock, cost: cost) }
     }
 }

@@ -30,10 +30,10 @@ package struct RateRule: Hashable, Sendable {
     /// Whether it applies to all uploads of its place, or to none: only the time and the power supply decide.
     package var isForAll: Bool { when.map { !$0.tellsUploadsApart } ?? true }
 
-    /// The rule that holds uploads where the limit is 0; `nil` for any other limit, and for one without a condition.
+    /// The rule that holds uploads where the limit is 0; `nil` for any other limit.
     var pause: PauseRule? {
-        guard limit == 0, let when else { return nil }
-        return PauseRule(name: name ?? "bandwidth", when: when, override: .never, place: place, effect: .stopsBandwidth)
+        guard limit == 0 else { return nil }
+        return PauseRule(.bandwidth, name: name ?? "bandwidth", when: when ?? .all([]), override: .never, place: place)
     }
 
     /// `, rule lte (sluice.yaml:12), while the network is lte`.

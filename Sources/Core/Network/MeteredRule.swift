@@ -1,4 +1,4 @@
-/// The rule for metered networks at one place of the configuration.
+/// The values of `metered` at one place of the configuration; `pause` is a rule (``PauseRule/metered(place:)``).
 package enum MeteredRule: String, Hashable, Sendable, CaseIterable {
     case allow, pause
 }
@@ -11,7 +11,7 @@ package enum UnknownNetwork: String, Hashable, Sendable, CaseIterable {
 extension PolicyRules {
     /// Whether it contains a rule about networks or their cost.
     package var dependsOnNetwork: Bool {
-        !networks.isEmpty || metered == .pause || conditions.contains(where: \.dependsOnNetwork)
+        !networks.isEmpty || conditions.contains(where: \.dependsOnNetwork)
     }
 
     /// Whether a route may be forbidden to one file and open to another.

@@ -52,7 +52,7 @@ extension Admission {
             if !depends { return open(.any, remote, folder, in: inputs) }
             let route = route(nil, cost, "\(cost.rawValue): \(text)", nil, places)
             let way = ConditionFacts.Way.mount(isMetered: route.isMetered(places))
-            let holds = holds(on: route, remote, places, folder) + pauseHolds(remote, folder, over: way, in: inputs)
+            let holds = pauseHolds(remote, folder, over: way, cost: route.costWords(mayBeAllowed: true), in: inputs)
             return holds.isEmpty
                 ? open(route, remote, folder, over: way, in: inputs)
                 : .closed(holds, applied: appliedRules(remote, folder, over: way, in: inputs))
@@ -103,11 +103,12 @@ extension Admission {
                 isPinned && !isInside && path.others.isEmpty ? name : nil, judgement.metered, judgement.reason,
                 judgement.remedy, places)
             let forbidden = judgement.forbidden.map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
-            var holds = holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
-            if let forbidden { holds.insert(forbidden, at: 0) }
-            let way = ConditionFacts.Way.over(
-                path, metering, isMetered: judgement.isAssumed ? nil : route.isMetered(places))
-            holds += pauseHolds(remote, folder, over: way, in: inputs)
+            // What is assumed to carry a tunnel may cost, and need not; an unknown cost is what `metered_unknown` says.
+            let isGuessed = judgement.isAssumed && judgement.metered != .unknown
+            let way = ConditionFacts.Way.over(path, metering, isMetered: isGuessed ? nil : route.isMetered(places))
+            let cost = route.costWords(mayBeAllowed: forbidden == nil)
+            let holds =
+                [forbidden].compactMap { $0 } + pauseHolds(remote, folder, over: way, cost: cost, in: inputs)
             route.applied = appliedRules(remote, folder, over: way, in: inputs)
             if holds.isEmpty, name != nil {
                 open.append(route)
@@ -148,8 +149,9 @@ extension Admission {
         let way = ConditionFacts.Way.described(network, isMetered: cost == .unknown ? nil : cost == .metered)
         let forbidden = network.prohibition(lists).map { Hold(.metered, since: remote.reachabilitySince, text: $0) }
         let holds =
-            [forbidden].compactMap { $0 } + holds(on: route, remote, places, folder, mayBeAllowed: forbidden == nil)
-            + pauseHolds(remote, folder, over: way, in: inputs)
+            [forbidden].compactMap { $0 }
+            + pauseHolds(
+                remote, folder, over: way, cost: route.costWords(mayBeAllowed: forbidden == nil), in: inputs)
         return holds.isEmpty
             ? open(route, remote, folder, over: way, in: inputs)
             : .closed(holds, applied: appliedRules(remote, folder, over: way, in: inputs))
@@ -167,27 +169,14 @@ extension Admission {
             interface: interface, cost: cost, countsAsMetered: counts, ledger: ledger, reason: reason, remedy: remedy)
     }
 
-    /// - Parameter mayBeAllowed: No rule forbids the network; an override could not change such a rule.
-    private func holds(
-        on route: Route, _ remote: DestinationState, _ places: [Place], _ folder: FolderState?,
-        mayBeAllowed: Bool = true
-    ) -> [Hold] {
-        guard route.countsAsMetered, folder?.exempt.contains(.metered) != true else { return [] }
-        return places.filter { $0.rules.metered == .pause }.map { place in
-            let strictly = route.cost == .unknown ? ", and an unknown cost counts as metered (`metered_unknown`)" : ""
-            let remedy = route.remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
-            return Hold(
-                .metered, since: remote.reachabilitySince,
-                text: "`metered` of \(place.name) says pause; \(route.reason)\(strictly)\(remedy)"
-                    + (mayBeAllowed ? "; `sluice allow --metered` makes an exception" : ""))
-        }
-    }
-
-    /// The holds of rules under `pause`.
+    /// The holds of rules.
     ///
-    /// - Parameter way: The route that is judged; `nil` for rules that do not ask for the network.
+    /// - Parameters:
+    ///   - way: The route that is judged; `nil` for rules that do not ask for the network.
+    ///   - cost: What it costs and why, for people.
     func pauseHolds(
-        _ remote: DestinationState, _ folder: FolderState?, over way: ConditionFacts.Way?, in inputs: PolicyInputs
+        _ remote: DestinationState, _ folder: FolderState?, over way: ConditionFacts.Way?, cost: String? = nil,
+        in inputs: PolicyInputs
     ) -> [Hold] {
         let places = places(remote, folder)
         guard places.contains(where: { !$0.rules.stops.isEmpty }) else { return [] }
@@ -195,7 +184,8 @@ extension Admission {
         return places.flatMap { place in
             place.rules.pauseHolds(
                 of: place.name, facts, since: way == nil ? inputs.now : remote.reachabilitySince,
-                clock: inputs.clockTrouble, judgesNetwork: way != nil, excusing: folder?.exempt ?? [])
+                clock: inputs.clockTrouble, judgesNetwork: way != nil, cost: cost,
+                excusing: folder?.exempt ?? [])
         }
     }
 
@@ -213,6 +203,16 @@ extension Admission {
 }
 
 extension Admission.Route {
+    /// What it costs and why, and what would change that.
+    ///
+    /// - Parameter mayBeAllowed: No rule forbids the network; an exception could not change such a rule.
+    fileprivate func costWords(mayBeAllowed: Bool) -> String {
+        let strictly =
+            cost == .unknown && countsAsMetered ? ", and an unknown cost counts as metered (`metered_unknown`)" : ""
+        let remedy = remedy.map { "; `\($0)` under `networks` would change that" } ?? ""
+        return reason + strictly + remedy + (mayBeAllowed ? "; `sluice allow --metered` makes an exception" : "")
+    }
+
     /// The index of the best of these routes, in the order of the kernel: with room in the quotas with conditions, then
     /// with the highest limit of the speed by conditions, then free, then the first.
     static func best(of routes: [Self], _ quotas: QuotaState) -> Int? {

@@ -134,8 +134,8 @@ extension Planner {
         let all = left(queue)
         let rest = Spending(bytes: max(0, all.bytes - lost.bytes), files: max(0, all.files - lost.files))
         if rest.files == 0 { return obstacles }
-        // Quotas and a `bandwidth` of 0 that no time ends.
-        if let hold = queue.holds.first(where: { [.quota, .schedule].contains($0.kind) && $0.until == nil }) {
+        // Quotas, windows and a `bandwidth` of 0 that no time ends.
+        if let hold = queue.holds.first(where: { ($0.kind == .quota || $0.isByTimeAlone) && $0.until == nil }) {
             return obstacles + [Plan.Obstacle(kind: .never, hold: hold, spending: rest)]
         }
         if let hold = queue.holds.first(where: { $0.kind == .clock }) {

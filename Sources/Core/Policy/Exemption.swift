@@ -6,7 +6,8 @@ package enum Exemption: RawRepresentable, Hashable, Sendable {
     case metered
     /// An exhausted quota holds nothing. Usage is still counted.
     case quota
-    /// Uploads that rules under `pause` describe are allowed, unless a rule says `override: never`.
+    /// Uploads that rules describe are allowed, unless a rule says `override: never`: rules under `pause`, `windows`
+    /// and `metered: pause`.
     case rule
     /// The same for the rules of this name alone.
     case ruleNamed(String)

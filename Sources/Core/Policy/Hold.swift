@@ -5,7 +5,7 @@ package struct Hold: Hashable, Sendable {
         case `operator`
         /// A person paused everything, or this folder or destination. Stored.
         case global
-        case schedule, metered, offline
+        case metered, offline
         /// A quota of ours is exhausted; or the destination has no space, or not enough for this upload.
         case quota
         /// The destination asked for a pause (`Retry-After`, 429).
@@ -19,7 +19,7 @@ package struct Hold: Hashable, Sendable {
         /// The destination refuses the credential; it is read again every 15 minutes.
         case auth
         case clock, power, busy
-        /// A rule under `pause`.
+        /// A rule under `pause`, `windows`, `metered: pause`, or a `bandwidth` of 0.
         case rule
         /// The folder of the source is missing.
         case absent
@@ -43,13 +43,16 @@ package struct Hold: Hashable, Sendable {
     package var holdsOnlyNewUploads = false
     /// The name of the rule; only for ``Kind/rule``.
     package var rule: String?
+    /// Nothing but the time ends it. Without ``until``, it never ends.
+    package var isByTimeAlone: Bool
 
     package init(
         _ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false, rule: String? = nil,
-        text: String
+        isByTimeAlone: Bool = false, text: String
     ) {
         self.kind = kind
         self.rule = rule
+        self.isByTimeAlone = isByTimeAlone
         self.holdsOnlyNewUploads = holdsOnlyNewUploads
         self.since = since
         self.until = until

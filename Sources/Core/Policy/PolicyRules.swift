@@ -1,8 +1,8 @@
 /// The rules of one place of the configuration: `policy`, a destination, or a folder. All three have to allow an
 /// upload.
 package struct PolicyRules: Hashable, Sendable {
-    /// Bytes may be sent while any of them is open; always, where there is none.
-    package var windows: [Window]
+    /// `windows`: nothing is sent outside them.
+    package var windowRule: PauseRule?
     /// A transfer draws from the limits of all that apply to it; each is shared by all transfers of this place that it
     /// applies to.
     package var bandwidth: [RateRule]
@@ -10,8 +10,8 @@ package struct PolicyRules: Hashable, Sendable {
     package var concurrency: [ConcurrencyRule]
     /// Nothing is sent that any of them describes.
     package var pauses: [PauseRule]
-    /// `nil` has no opinion.
-    package var metered: MeteredRule?
+    /// `metered: pause`.
+    package var meteredRule: PauseRule?
     /// `nil` has no opinion; where no place has one, an unknown network counts as metered.
     package var meteredUnknown: UnknownNetwork?
     /// The first rule with an opinion about a network counts, and of the three places the strictest.
@@ -34,11 +34,11 @@ package struct PolicyRules: Hashable, Sendable {
         expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil,
         busy: BusyRule? = nil
     ) {
-        self.windows = windows
+        windowRule = windows.isEmpty ? nil : .windows(windows)
         self.bandwidth = bandwidth
         self.concurrency = concurrency
         self.pauses = pauses
-        self.metered = metered
+        meteredRule = metered == .pause ? .metered() : nil
         self.meteredUnknown = meteredUnknown
         self.networks = networks
         self.quotas = quotas
@@ -48,13 +48,13 @@ package struct PolicyRules: Hashable, Sendable {
         self.busy = busy
     }
 
+    /// Bytes may be sent while any of them is open; always, where there is none.
+    package var windows: [Window] { windowRule?.windows ?? [] }
+
     /// Every condition of its rules.
     package var conditions: [Condition] {
-        pauses.map(\.when) + bandwidth.compactMap(\.when) + quotas.compactMap(\.when) + concurrency.map(\.when)
+        namedRules.map(\.when) + bandwidth.compactMap(\.when) + quotas.compactMap(\.when) + concurrency.map(\.when)
     }
-
-    /// What holds uploads while a condition holds: the rules under `pause`, and limits of the speed to 0.
-    var stops: [PauseRule] { pauses + bandwidth.compactMap(\.pause) }
 
     /// Whether a rule besides those that hold uploads can apply to one upload and not to another.
     var hasLimitsByUpload: Bool {
@@ -63,10 +63,8 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// Whether no rule depends on the wall clock.
     package var isTimeless: Bool {
-        windows.isEmpty && quotas.isEmpty && expiresAfter == nil && conditions.allSatisfy { !$0.dependsOnTime }
+        quotas.isEmpty && expiresAfter == nil && conditions.allSatisfy { !$0.dependsOnTime }
     }
-
-    private var opening: Timetable<Bool> { Timetable(anyOf: windows) }
 
     /// The limit of all uploads of this place together, in bytes a second; `nil` for no limit. Limits whose conditions
     /// tell uploads apart are among ``AppliedRules``.
@@ -80,41 +78,21 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in inputs: Admission.PolicyInputs, excusing exempt: Set<Exemption> = []) -> [Hold] {
-        let byTime = [
-            exempt.contains(.window) ? nil : windowHold(place, inputs), bandwidthHold(place, inputs),
-            exempt.contains(.quota) ? nil : clockHold(inputs),
-        ]
-        return byTime.compactMap { $0 } + powerHolds(place, in: inputs) + busyHolds(place, in: inputs)
+        (exempt.contains(.quota) ? [] : [clockHold(inputs)].compactMap { $0 }) + powerHolds(place, in: inputs)
+            + busyHolds(place, in: inputs)
     }
 
     /// It is unknown in which period of the calendar bytes would count.
     private func clockHold(_ inputs: Admission.PolicyInputs) -> Hold? { quotas.isEmpty ? nil : inputs.clockTrouble }
 
-    private func windowHold(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
-        if windows.isEmpty { return nil }
-        if let trouble = inputs.clockTrouble { return trouble }
-        let opening = opening
-        if opening.value(at: inputs.now, in: inputs.zone) { return nil }
-        return Hold(
-            .schedule, since: opening.lastChange(upTo: inputs.now, in: inputs.zone) ?? inputs.now,
-            until: opening.nextChange(after: inputs.now, in: inputs.zone),
-            text: "outside the windows of \(place): `windows: \(Window.yaml(windows))`")
-    }
-
-    /// A limit of 0 with a condition is among ``stops``.
-    private func bandwidthHold(_ place: String, _ inputs: Admission.PolicyInputs) -> Hold? {
-        guard bandwidth.contains(where: { $0.limit == 0 && $0.when == nil }) else { return nil }
-        return Hold(.schedule, since: inputs.now, text: "the bandwidth of \(place) is 0 now: `bandwidth: 0`")
-    }
-
     /// When a rule begins or ends to forbid, or another limit applies.
     func nextChange(in inputs: Admission.PolicyInputs) -> WallTime? {
         if isTimeless || inputs.clockTrouble != nil { return nil }
-        let conditional = Timetable(conditions.flatMap(\.windows)) { $0 }
-        return [
-            opening.nextChange(after: inputs.now, in: inputs.zone),
-            conditional.nextChange(after: inputs.now, in: inputs.zone),
-        ].compactMap { $0 }.min()
+        let facts = inputs.commonFacts
+        let (timed, mixed) = (conditions.filter(\.dependsOnTimeOnly), conditions.filter { !$0.dependsOnTimeOnly })
+        // With other facts, a mixed one may change at any of its times.
+        let others = Timetable(mixed.flatMap(\.windows)) { $0 }.nextChange(after: inputs.now, in: inputs.zone)
+        return (timed.map { $0.nextChange(facts) } + [others]).compactMap { $0 }.min()
     }
 }
 

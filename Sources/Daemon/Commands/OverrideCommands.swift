@@ -122,16 +122,16 @@ extension OverrideView {
 }
 
 extension Settings {
-    /// - Throws: ``Refusal`` for a name that no rule under `pause` has, and for a rule that says `override: never`.
+    /// - Throws: ``Refusal`` for a name that no rule has, and for a rule that says `override: never`.
     fileprivate func requireOverridableRule(_ name: String) throws(Refusal) {
-        let rules = allRules.flatMap(\.pauses)
+        let rules = allRules.flatMap(\.namedRules)
         let named = rules.filter { $0.name == name }
         guard let first = named.first else {
             let names = Set(rules.map(\.name)).sorted()
             let near = closest(to: name, among: names).map { "did you mean `\(printable($0))`?" }
             throw Refusal(
                 .notFound,
-                "no rule under `pause` is called `\(printable(name))`: "
+                "no rule is called `\(printable(name))`: "
                     + (near
                         ?? (names.isEmpty
                             ? "there is none"

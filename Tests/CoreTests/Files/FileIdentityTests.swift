@@ -36,8 +36,8 @@ struct FileIdentityTests {
                 kind, since: WallTime(milliseconds: 0), until: until.map { WallTime(milliseconds: $0) }, text: "")
         }
         #expect([Hold]().lastEnding == nil)
-        #expect([hold(.schedule, 5), hold(.quota, 9), hold(.backoff, 7)].lastEnding?.kind == .quota)
-        #expect([hold(.schedule, 5), hold(.metered, nil), hold(.quota, 9)].lastEnding?.kind == .metered)
+        #expect([hold(.busy, 5), hold(.quota, 9), hold(.backoff, 7)].lastEnding?.kind == .quota)
+        #expect([hold(.busy, 5), hold(.metered, nil), hold(.quota, 9)].lastEnding?.kind == .metered)
         #expect([hold(.metered, nil), hold(.global, nil)].lastEnding?.kind == .metered)
     }
 }

@@ -18,7 +18,7 @@ struct RouteChoiceTests {
         _ links: [Int32], _ rules: PolicyRules, exempt: Set<Exemption> = []
     ) -> Admission.RouteChoice? {
         var rules = rules
-        if rules.metered != nil || !rules.bandwidth.isEmpty {
+        if rules.meteredRule != nil || !rules.bandwidth.isEmpty {
             rules.networks = [
                 NetworkRule(interface: "wan0", isMetered: false), NetworkRule(interface: "lte0", isMetered: true),
             ]

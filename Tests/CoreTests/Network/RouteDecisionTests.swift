@@ -63,7 +63,7 @@ struct RouteDecisionTests {
         #expect(
             way([4], policy: PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])).route?
                 .countsAsMetered == true)
-        #expect(way([4], policy: pause).hold?.kind == .metered)
+        #expect(way([4], policy: pause).hold?.kind == .rule)
     }
 
     @Test("traffic over a route without a rule is counted, and waits once a rule applies")
@@ -171,9 +171,9 @@ struct RouteDecisionTests {
                 \.kind.rawValue)
         }
         let over = Reachability.over([NetworkPath(link: 4)])
-        #expect(kinds(over) == ["metered", "quota", "quota"])
+        #expect(kinds(over) == ["rule", "quota", "quota"])
         #expect(kinds(over, exempt: [.metered]) == ["quota", "quota"])
-        #expect(kinds(over, exempt: [.quota]) == ["metered"])
+        #expect(kinds(over, exempt: [.quota]) == ["rule"])
         #expect(kinds(.offline("no route")) == ["offline", "quota"])
         #expect(kinds(.local) == [])
     }
@@ -190,7 +190,7 @@ struct RouteDecisionTests {
 
     @Test("a folder of another machine has the configured cost, or else unknown")
     func mount() {
-        #expect(way([], policy: pause, reachability: .mount(.unknown, text: "x")).hold?.kind == .metered)
+        #expect(way([], policy: pause, reachability: .mount(.unknown, text: "x")).hold?.kind == .rule)
         #expect(way([], policy: pause, reachability: .mount(.unmetered, text: "x")).route?.interface == nil)
         #expect(way([], policy: pause, reachability: .mount(.metered, text: "x")).hold != nil)
         #expect(way([], reachability: .mount(.metered, text: "x")).route?.ledger == .any)
@@ -225,7 +225,7 @@ struct RouteDecisionTests {
             let paths = [Int32(2), 3, 4].shuffled(using: &dice).prefix(Int.random(in: 1...3, using: &dice))
             let answer = way(Array(paths), policy: places[0], remote: places[1], folder: places[2])
             let depends = places.contains {
-                !$0.networks.isEmpty || $0.metered == .pause || !$0.bandwidth.isEmpty
+                !$0.networks.isEmpty || $0.meteredRule != nil || !$0.bandwidth.isEmpty
             }
             /// Whether bytes cost money on the interface; `nil` if none may be sent.
             func costs(_ index: Int32) -> Bool? {
@@ -239,7 +239,7 @@ struct RouteDecisionTests {
                 let cost: Metered = costs.isEmpty ? native : costs.contains(true) ? .metered : .unmetered
                 let words = places.compactMap(\.meteredUnknown)
                 let counts = cost == .metered || cost == .unknown && (words.contains(.metered) || words.isEmpty)
-                return counts && places.contains { $0.metered == .pause || $0.bandwidth.first?.limit == 0 }
+                return counts && places.contains { $0.meteredRule != nil || $0.bandwidth.first?.limit == 0 }
                     ? nil : counts
             }
             let open = paths.filter { costs($0) != nil }

@@ -22,7 +22,9 @@ struct PlanAgreementTests {
             let now = near.advanced(by: .seconds(-86_400 - 60 * Int64.random(in: 0...900, using: &dice)))
             let from = Int.random(in: 19...23, using: &dice)
             var policy = PolicyRules()
-            if !chance(4) { policy.windows = [Window(from: from * 60, to: Int.random(in: 2...9, using: &dice) * 60)] }
+            if !chance(4) {
+                policy.windowRule = .windows([Window(from: from * 60, to: Int.random(in: 2...9, using: &dice) * 60)])
+            }
             if chance(2) {
                 policy.bandwidth = [.init(limit: 700_000, when: .fact(.between([Window(from: 60, to: 4 * 60)])))]
             }

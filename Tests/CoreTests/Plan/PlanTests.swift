@@ -145,7 +145,7 @@ struct PlanTests {
             Issue.record("unexpected end: \(first)")
             return
         }
-        #expect(holds.map(\.kind) == [.schedule])
+        #expect(holds.map(\.kind) == [.rule])
         #expect(plan.steps.dropFirst().allSatisfy { $0.from >= utc("2026-11-20T22:00:00") })
         #expect(plan.outcomes.allSatisfy { $0.left == .none })
     }
@@ -173,7 +173,7 @@ struct PlanTests {
         #expect(outcome.left.files == 2)
         #expect(outcome.left.bytes == 40 * Self.gb - 28_800_000_000)
         #expect(outcome.ends == utc("2026-11-21T22:00:00").advanced(by: .seconds(11_200)))
-        #expect(outcome.waits.map(\.hold.kind) == [.schedule])
+        #expect(outcome.waits.map(\.hold.kind) == [.rule])
         #expect(outcome.waits.first?.length == .seconds(8 * 3600))
         #expect(outcome.going == .seconds(8 * 3600))
         #expect(plan.steps.count == 1)

@@ -103,7 +103,7 @@ struct AdmissionRuleTests {
                 ("folder door", one.folder.rules),
             ]
             let closed = places.filter { !$1.windows.isEmpty && !$1.windows.contains { $0.contains(day, time) } }
-            let texts = one.hardBlockers(at: one.now).filter { $0.kind == .schedule }.map(\.text)
+            let texts = one.hardBlockers(at: one.now).filter { $0.kind == .rule }.map(\.text)
             #expect(
                 texts == closed.map { "outside the windows of \($0.0): `windows: \(Window.yaml($0.1.windows))`" },
                 "seed \(seed)")
@@ -157,7 +157,7 @@ struct AdmissionRuleTests {
                 on: one.remote, from: one.folder, in: one.inputs(at: one.now, clockTrouble: trouble))
             let depends = ![one.admission.rules, one.remote.rules, one.folder.rules].allSatisfy(\.isTimeless)
             #expect(holds.count { $0 == trouble } == (depends ? 1 : 0), "seed \(seed)")
-            #expect(!holds.contains { $0.kind == .schedule }, "seed \(seed)")
+            #expect(!holds.contains { $0.kind == .rule }, "seed \(seed)")
         }
     }
 }

@@ -13,13 +13,13 @@ struct HoldLogTests {
         #expect(log.update(["a": nil, "b": nil], at: at(0)).isEmpty)
         #expect(log.update(["a": hold(.quota), "b": nil], at: at(1)) == ["a": .held(hold(.quota), times: 1)])
         #expect(
-            log.update(["a": hold(.quota), "b": hold(.schedule)], at: at(2)) == ["b": .held(hold(.schedule), times: 1)]
+            log.update(["a": hold(.quota), "b": hold(.rule)], at: at(2)) == ["b": .held(hold(.rule), times: 1)]
         )
         #expect(
-            log.update(["a": hold(.metered), "b": hold(.schedule)], at: at(3)) == [
+            log.update(["a": hold(.metered), "b": hold(.rule)], at: at(3)) == [
                 "a": .held(hold(.metered), times: 1)
             ])
-        #expect(log.update(["a": nil, "b": nil], at: at(4)) == ["a": .free(.metered), "b": .free(.schedule)])
+        #expect(log.update(["a": nil, "b": nil], at: at(4)) == ["a": .free(.metered), "b": .free(.rule)])
         #expect(log.update(["a": nil, "b": nil], at: at(5)).isEmpty)
     }
 

@@ -35,9 +35,9 @@ struct StandaloneRequestSenderTests {
     @Test("a closed window, a quota and an unknown network hold a request that policy applies to")
     func rules() async throws {
         for (rules, kinds) in [
-            (PolicyRules(windows: [Window(days: [], from: 0, to: 1440)]), [Hold.Kind.schedule, .clock]),
+            (PolicyRules(windows: [Window(days: [], from: 0, to: 1440)]), [Hold.Kind.rule, .clock]),
             (PolicyRules(quotas: [Quota(period: .day, bytes: 1000)]), [.quota]),
-            (PolicyRules(metered: .pause), [.metered]),
+            (PolicyRules(metered: .pause), [.rule]),
         ] {
             let scene = try await ComponentScene { $0.policy.rules = rules }
             let kind = try #require(await hold(scene, .policy))

@@ -23,7 +23,7 @@ struct PlanTests {
         #expect(step.from == (try Times.local(22)).description)
         #expect(step.to == (try Times.local(22)).advanced(by: .seconds(80)).description)
         #expect(step.files == 2 && step.bytes == 8000 && step.end == "done")
-        #expect(plan.queues.first?.waits.first?.kind == "schedule")
+        #expect(plan.queues.first?.waits.first?.kind == "rule")
         #expect(plan.rates == [PlanRateView(rate: 100, source: "given")])
         #expect(scene.remote.began.isEmpty)
         try await scene.stop()
@@ -38,7 +38,7 @@ struct PlanTests {
         #expect(unknown.steps.isEmpty)
         #expect(unknown.rates == [PlanRateView(destination: "nas", source: "unknown")])
         #expect(unknown.notes.first?.contains("--rate '2 MB/s'") == true)
-        #expect(unknown.queues.first?.waits.map(\.kind) == ["schedule"])
+        #expect(unknown.queues.first?.waits.map(\.kind) == ["rule"])
         #expect(unknown.queues.first?.obstacles.map(\.kind) == ["speed"])
         #expect(unknown.queues.first?.ends == nil)
         let (store, account) = (

@@ -14,7 +14,7 @@ struct ShownStateTests {
         var filter = UploadFilter()
         filter.states = [.staging, .queued, .uploading]
         var search = ShownStateSearch(state: state, filter: filter)
-        let hold = Hold(.schedule, since: WallTime(milliseconds: 0), text: "closed")
+        let hold = Hold(.rule, since: WallTime(milliseconds: 0), text: "closed")
         search.classHolds = [(cam, [hold]), (door, [])]
         return search
     }

@@ -37,10 +37,10 @@ struct UploadViewBuilderTests {
         let row = try await Self.row(.queued)
         #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).state == .queued)
         var facts = UploadViewBuilder.Facts()
-        facts.ofClass = [Self.hold(.schedule)]
+        facts.ofClass = [Self.hold(.rule)]
         let view = try Self.builder().view(row, facts)
         #expect(view.state == .waiting)
-        #expect(view.holds.map(\.kind.known) == [.schedule])
+        #expect(view.holds.map(\.kind.known) == [.rule])
         #expect(try Self.builder().viewWithoutHolds(row, facts).state == .queued)
     }
 
@@ -49,7 +49,7 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.queued)
         row.upload.createdAt = Self.now
         var facts = UploadViewBuilder.Facts()
-        facts.ofClass = [Self.hold(.schedule)]
+        facts.ofClass = [Self.hold(.rule)]
         #expect(try Self.builder().view(row, facts).holds.map(\.since) == [Self.now.description])
     }
 
@@ -68,12 +68,12 @@ struct UploadViewBuilderTests {
         row.upload.pausedAt = Self.now
         var facts = UploadViewBuilder.Facts()
         facts.never = Self.hold(.quota)
-        facts.ofClass = [Self.hold(.schedule)]
+        facts.ofClass = [Self.hold(.rule)]
         facts.own = [Self.hold(.busy)]
         facts.ofCopy = Self.hold(.absent)
         facts.ofState = Self.hold(.disk)
         let view = try Self.builder().view(row, facts)
-        #expect(view.holds.map(\.kind.known) == [.operator, .quota, .schedule, .busy, .absent, .disk])
+        #expect(view.holds.map(\.kind.known) == [.operator, .quota, .rule, .busy, .absent, .disk])
         #expect(view.isPaused)
     }
 
@@ -183,7 +183,7 @@ struct UploadViewBuilderTests {
         row.upload.pausedAt = Self.now
         var facts = UploadViewBuilder.Facts()
         facts.shouldPause = true
-        facts.ofClass = [Self.hold(.schedule), Self.hold(.global)]
+        facts.ofClass = [Self.hold(.rule), Self.hold(.global)]
         #expect(try Self.builder().view(row, facts).holds.map(\.kind.known) == [.operator, .global])
         facts.shouldPause = false
         #expect(try Self.builder().view(row, facts).holds.isEmpty)
@@ -226,14 +226,14 @@ struct UploadViewBuilderTests {
         row.failure = nil
         #expect(try Self.builder().view(row, UploadViewBuilder.Facts()).explanation == nil)
         var facts = UploadViewBuilder.Facts()
-        facts.ofClass = [Self.hold(.schedule)]
-        #expect(try Self.builder().view(row, facts).explanation == "schedule")
+        facts.ofClass = [Self.hold(.rule)]
+        #expect(try Self.builder().view(row, facts).explanation == "rule")
     }
 
     // MARK: What policy decides
 
     private static func closedWindows(_ settings: inout Settings) {
-        settings.policy.rules.windows = [Window(days: [], from: 0, to: 60)]
+        settings.policy.rules.windowRule = .windows([Window(days: [], from: 0, to: 60)])
     }
 
     @Test("policy holds all uploads of a class, except for those with an exemption of their own")
@@ -251,7 +251,7 @@ struct UploadViewBuilderTests {
         var builder = UploadViewBuilder(now, ran: 0)
         for _ in 1...2 {
             #expect(builder.facts(of: row).ofClass.isEmpty)
-            #expect(builder.facts(of: others).ofClass.map(\.kind) == [.schedule])
+            #expect(builder.facts(of: others).ofClass.map(\.kind) == [.rule])
         }
         others.upload.folder = "door"
         others.upload.destination = "gone"

@@ -93,7 +93,7 @@ struct WhyTests {
         scene.goOn(clocks, to: try Times.local(23).advanced(by: .seconds(36_000)))
         try await eventually("the window has closed") {
             let kinds = try await holds().map(\.kind.known)
-            return kinds == [.schedule, .backoff] ? kinds : nil
+            return kinds == [.rule, .backoff] ? kinds : nil
         }
         try await scene.stop()
     }

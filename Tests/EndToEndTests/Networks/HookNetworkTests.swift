@@ -22,7 +22,7 @@ struct HookNetworkTests {
         try await eventually("the notice waits for an allowed network") {
             let status = try await fixture.runVerb("status") ?? ""
             return status.contains("held  http://\(fixture.address), 1 waiting")
-                && status.contains("metered: `metered` of policy says pause")
+                && status.contains("rule: `metered` of policy (sluice.yaml:")
         }
         #expect(try await scene.bytes("lte") == 0)
         fixture.topKeys += [

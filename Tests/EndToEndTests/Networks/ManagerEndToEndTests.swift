@@ -29,12 +29,12 @@ struct ManagerEndToEndTests {
         try await scene.begun()
         var seen = try await scene.bytes("wan")
         func stops(_ what: String, _ number: Int) async throws {
-            let hold = try await scene.waits("clip.mp4", for: "metered")
+            let hold = try await scene.waits("clip.mp4", for: "rule")
             seen = try await scene.bytes("wan")
             // Meanwhile another file is found, settles and is copied.
             let name = "other \(number).mp4"
             try scene.camera.drop(Clip(number: number, size: 50_000, relative: FilePath(name)))
-            _ = try await scene.waits(name, for: "metered")
+            _ = try await scene.waits(name, for: "rule")
             #expect(try await scene.bytes("wan") == seen, "\(what): \(hold.text)")
         }
         func goesOn() async throws {

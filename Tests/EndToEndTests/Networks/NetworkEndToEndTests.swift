@@ -108,18 +108,18 @@ struct NetworkEndToEndTests {
         try await scene.ip("link", "set", "wan0", "down")
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
-        let hold = try await scene.waits("clip.mp4", for: "metered")
+        let hold = try await scene.waits("clip.mp4", for: "rule")
         #expect(
-            hold.text.hasPrefix(
-                "`metered` of policy says pause; metered: the rule {interface: \"lte0\", metered: true} says so about lte0"
-            ),
+            hold.text.hasPrefix("`metered` of policy (sluice.yaml:")
+                && hold.text.contains(
+                    " says pause; metered: the rule {interface: \"lte0\", metered: true} says so about lte0"),
             "\(hold.text)")
         try await scene.ip("link", "set", "lte0", "down")
         _ = try await scene.waits("clip.mp4", for: "offline")
         for name in ["wan0", "lte0"] { try await scene.ip("link", "set", name, "up") }
         let roads = scene.roads
         try await blocking { try roads.addRoute("lte", metric: 100) }
-        _ = try await scene.waits("clip.mp4", for: "metered")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         #expect(try await scene.bytes("wan") == 0)
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await scene.arrives()
@@ -137,11 +137,11 @@ struct NetworkEndToEndTests {
         scene.fixture.policyKeys = Self.slow + ["networks: [{interface: \"*\", metered: true}]"]
         try scene.fixture.writeConfiguration()
         _ = try await eventually("the daemon has reloaded") { try await scene.fixture.runVerb("reload") }
-        _ = try await scene.waits("clip.mp4", for: "metered")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         let (wan, lte) = (try await scene.bytes("wan"), try await scene.bytes("lte"))
         // Meanwhile another file is found, settles and is copied.
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
-        _ = try await scene.waits("other.mp4", for: "metered")
+        _ = try await scene.waits("other.mp4", for: "rule")
         #expect(try await scene.bytes("wan") == wan)
         #expect(try await scene.bytes("lte") == lte)
         #expect(lte == 0)
@@ -165,11 +165,11 @@ struct NetworkEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 30_000_000, relative: "clip.mp4"))
         try await scene.begun()
         try await scene.router(is: "02:00:00:00:00:22")
-        let hold = try await scene.waits("clip.mp4", for: "metered")
+        let hold = try await scene.waits("clip.mp4", for: "rule")
         #expect(hold.text.contains("{interface: \"*\", metered: true}"), "\(hold.text)")
         let stopped = try await scene.bytes("wan")
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
-        _ = try await scene.waits("other.mp4", for: "metered")
+        _ = try await scene.waits("other.mp4", for: "rule")
         #expect(try await scene.bytes("wan") == stopped)
         #expect(try await scene.bytes("lte") == 0)
         try await scene.router(is: Self.home)
@@ -192,10 +192,10 @@ struct NetworkEndToEndTests {
         try await scene.begun(4_000_000)
         // Now there is no other link.
         try await blocking { try roads.removeRoute("wan", metric: 10) }
-        _ = try await scene.waits("clip.mp4", for: "metered")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         let stopped = try await scene.bytes("wan")
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
-        _ = try await scene.waits("other.mp4", for: "metered")
+        _ = try await scene.waits("other.mp4", for: "rule")
         #expect(try await scene.bytes("wan") == stopped)
         try await blocking { try roads.addRoute("wan", metric: 10) }
         try await scene.arrives()

@@ -79,7 +79,7 @@ struct RouteEndToEndTests {
         try await blocking { for command in setting.commands { try roads.box.run(command) } }
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
-        _ = try await scene.waits("clip.mp4", for: "metered")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         #expect(try await scene.bytes("wan") == 0)
         #expect(try await scene.bytes("lte") == 0)
         try await blocking { for command in setting.undo { try roads.box.run(command) } }
@@ -112,7 +112,7 @@ struct RouteEndToEndTests {
         try scene.fixture.startDaemon()
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
         if isMetered {
-            let hold = try await scene.waits("clip.mp4", for: "metered")
+            let hold = try await scene.waits("clip.mp4", for: "rule")
             #expect(hold.text.contains("vx0 runs over \(link)0") || hold.text.contains("lte0"), "\(hold.text)")
             #expect(try await scene.bytes("wan") == 0)
             #expect(try await scene.bytes("lte") == 0)
@@ -158,7 +158,7 @@ struct RouteEndToEndTests {
         let shift = (noon.milliseconds - SystemClocks().wall().milliseconds) / 1000
         try scene.fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(shift)"])
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "clip.mp4"))
-        _ = try await scene.waits("clip.mp4", for: "schedule")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         func said(_ verb: String, _ arguments: [String]) async throws -> String {
             try #require(try await scene.fixture.runVerb(verb, arguments)).split { $0 == " " || $0 == "\n" }
                 .joined(separator: " ")
@@ -170,7 +170,7 @@ struct RouteEndToEndTests {
         #expect(why.contains("route: by wan0, from 10.1.0.2, \(own)"), "\(why)")
         let check = try await said("check", ["--running"])
         #expect(check.contains("over wan0 from 10.1.0.2: \(own)"), "\(check)")
-        #expect(check.contains("not over lte0: `metered` of policy says pause"), "\(check)")
+        #expect(check.contains("not over lte0: `metered` of policy (sluice.yaml:"), "\(check)")
         #expect(check.contains("not over eth0: no route over it leads to \(TwoRoads.server)"), "\(check)")
         try await blocking {
             try roads.removeRoute("lte", metric: 100)
@@ -220,7 +220,7 @@ struct RouteEndToEndTests {
             try await fixture.status()?.counts.completed == 1
         }
         let why = try #require(try await fixture.runVerb("why", ["clip.mp4"]))
-        #expect(why.contains("metered: `metered` of policy says pause"), "\(why)")
+        #expect(why.contains("rule: `metered` of policy (sluice.yaml:"), "\(why)")
         #expect(try await scene.bytes("wan") > 3_000_000)
         #expect(try await scene.bytes("lte") == 0)
         #expect(try Outcome.files(in: other, hidden: false).isEmpty)
@@ -234,7 +234,7 @@ struct RouteEndToEndTests {
         try scene.camera.drop(Clip(number: 0, size: 12_000_000, relative: "clip.mp4"))
         try await scene.begun()
         try await scene.ip("route", "add", TwoRoads.server, "via", "10.2.0.1", "dev", "lte0")
-        _ = try await scene.waits("clip.mp4", for: "metered")
+        _ = try await scene.waits("clip.mp4", for: "rule")
         let sent = try await scene.bytes("wan")
         #expect(sent < 12_000_000)
         try await scene.ip("route", "del", TwoRoads.server)

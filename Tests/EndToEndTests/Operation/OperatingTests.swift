@@ -149,7 +149,7 @@ struct OperatingTests {
         }
         try await fixture.startReceiver()
         try await isHeld("with the network back", 3)
-        for (keys, word) in [(["windows: [\"mon 03:00-03:01\"]"], "schedule"), ([], "")] {
+        for (keys, word) in [(["windows: [\"mon 03:00-03:01\"]"], "rule"), ([], "")] {
             fixture.policyKeys = keys
             try fixture.writeConfiguration()
             _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }

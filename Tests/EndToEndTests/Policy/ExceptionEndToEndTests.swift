@@ -17,11 +17,11 @@ struct ExceptionEndToEndTests {
         try scene.fixture.startDaemon()
         for (number, name) in ["one.mp4", "two.mp4"].enumerated() {
             try scene.camera.drop(Clip(number: number, size: 300_000, relative: FilePath(name)))
-            _ = try await scene.waits(name, for: "metered")
+            _ = try await scene.waits(name, for: "rule")
         }
         scene.fixture.killDaemon()
         try scene.fixture.startDaemon()
-        _ = try await scene.waits("one.mp4", for: "metered")
+        _ = try await scene.waits("one.mp4", for: "rule")
         let one = scene.fixture.drop.appending("one.mp4").display
         let said = try await eventually("the upload has an exception") {
             try await scene.fixture.runVerb("allow", [one, "--metered", "--for", "1h"])
@@ -39,7 +39,7 @@ struct ExceptionEndToEndTests {
             try await scene.fixture.runVerb("usage", ["--json", "--by", "network"])?.contains("\"metered\"")
         }
         let sent = try await scene.bytes("lte")
-        _ = try await scene.waits("two.mp4", for: "metered")
+        _ = try await scene.waits("two.mp4", for: "rule")
         #expect(try await scene.bytes("lte") < sent + 2000)
     }
 

@@ -47,7 +47,7 @@ struct PlanEndToEndTests {
         #expect(text.contains("All sent by"), "\(text)")
         let late = try #require(try await fixture.runVerb("plan", ["--rate", "1 B/s", "--until", "2d"]))
         #expect(late.contains("Will not fit before"), "\(late)")
-        #expect(late.contains("schedule: outside the windows of policy"), "\(late)")
+        #expect(late.contains("rule: outside the windows of policy"), "\(late)")
         let unknown = try #require(try await fixture.runVerb("plan"))
         #expect(unknown.contains("--rate '2 MB/s'"), "\(unknown)")
         #expect(unknown.contains("End not known") && unknown.contains("speed: the rate to"), "\(unknown)")

@@ -44,8 +44,8 @@ struct WindowEndToEndTests {
             try await why(fixture, fixture.drop.appending("clip.mp4")).flatMap { $0.state == "waiting" ? $0 : nil }
         }
         let hold = try #require(waiting.holds.first)
-        #expect(hold.kind == "schedule")
-        #expect(hold.text.hasPrefix("outside the windows of policy: `windows: ["))
+        #expect(hold.kind == "rule")
+        #expect(hold.text.hasPrefix("outside the windows of policy (sluice.yaml:"))
         #expect(hold.until != nil)
         #expect(try Outcome.files(in: fixture.received, hidden: false).isEmpty)
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
@@ -93,7 +93,7 @@ struct WindowEndToEndTests {
         let camera = Camera(fixture, dice: Dice(seed: 1))
         try camera.drop(Clip(number: 0, size: 1000, relative: "clip.mp4"))
         func opens() async throws -> String? {
-            try await why(fixture, fixture.drop.appending("clip.mp4"))?.holds.first { $0.kind == "schedule" }?.until
+            try await why(fixture, fixture.drop.appending("clip.mp4"))?.holds.first { $0.kind == "rule" }?.until
         }
         try await eventually("the upload waits for midnight") { try await opens()?.hasSuffix("T00:00:00.000Z") }
         let change = try Child("/bin/sh", ["-ec", link("Asia/Tokyo")], output: "/dev/null", errors: "/dev/null")

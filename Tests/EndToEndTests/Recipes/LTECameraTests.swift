@@ -298,7 +298,7 @@ struct LTECameraTests {
         try box.start()
         try await box.fixture.watches()
         let path = try box.record(1, size)
-        let hold = try await box.fixture.holds(path, for: "metered")
+        let hold = try await box.fixture.holds(path, for: "rule")
         #expect(hold.text.contains("lte0"), "\(hold.text)")
         #expect(try await box.bytes("lte") == 0)
         try await box.ip("link", "set", "wan0", "up")
