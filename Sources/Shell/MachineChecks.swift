@@ -234,7 +234,7 @@ enum MachineChecks {
         }
         do {
             guard let power = Power(try PowerSupplies().all(), at: SystemClocks().wall()) else {
-                return finding(.ok, "no battery: on_battery and min_battery hold nothing")
+                return finding(.ok, "no battery: `on_battery: true` and `battery_below` do not hold")
             }
             return finding(
                 .ok,

@@ -109,7 +109,7 @@ struct DocumentationTests {
             "metered": "pause", "metered_unknown": "allow", "networks": "[{interface: eth0, metered: true}]",
             "pause": "[{name: abroad, when: {roaming: true}}]", "quotas": "[{per: day, bytes: 20 GB}]",
             "expires_after": "7d",
-            "on_battery": "pause", "min_battery": "30%", "busy": "{file: /run/busy}",
+            "busy": "{file: /run/busy}",
             "before_upload": "{command: [/bin/true]}", "release_unsure": "after 10m",
         ]
         for (key, value) in values {

@@ -5,11 +5,13 @@ import Testing
 
 @Suite("Tables of keys")
 struct KeyTests {
+    private enum Use: String, CaseIterable { case allow, pause }
+
     private struct Camera: Equatable {
         var size: Int64 = 5
         var age: Duration?
         var names = ["a"]
-        var use: BatteryUse?
+        var use: Use?
         var lens = Lens()
 
         static let keys: [Key<Self>] = [
@@ -135,7 +137,7 @@ struct KeyTests {
         let rules = """
             before_upload: {command: [/bin/true]}, windows: ["22:00-06:00"], bandwidth: 2 MB/s, metered: pause,
               metered_unknown: allow, networks: [{interface: eth0, metered: true}], quotas: [{per: day, bytes: 1 GB}],
-              expires_after: 7d, on_battery: pause, min_battery: 30%, busy: {file: /run/busy}, retry: {first: 2s},
+              expires_after: 7d, busy: {file: /run/busy}, retry: {first: 2s},
               order: largest-first, pause: [{name: abroad, when: {roaming: true}}]
             """
         let loaded = try read(

@@ -33,11 +33,12 @@ extension MistakeTests {
             "policy: {windows: [{between: 08:00-09:00, until: 3}]}",
             "43: policy.windows[0].until: no setting is called `until` here; allowed here: between, except"),
         Mistake(
-            "policy: {min_battery: 30}",
-            "23: policy.min_battery: takes a share with its `%`, like `30%`, not a bare number"),
+            "policy: {min_battery: 25%}",
+            "10: policy.min_battery: is a condition now; under `pause`, write `- {name: low-battery, when: {battery_below: 25%}}`"
+        ),
         Mistake(
-            "policy: {min_battery: 0%}",
-            "23: policy.min_battery: takes a share from 1% to 100%, like `30%`, not `0%`"),
+            "policy: {pause: [{name: a, when: {battery_below: 0%}}]}",
+            "51: policy.pause[0].when.battery_below: takes a share from 1% to 100%, like `30%`, not `0%`"),
         Mistake(
             "policy: {busy: /run/recording}",
             "16: policy.busy: takes `{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`, not a single value"
@@ -81,7 +82,12 @@ extension MistakeTests {
             "70: destinations.a.busy.minutes: no setting is called `minutes` here; allowed here: file, command, every, timeout"
         ),
         Mistake(
-            "policy: {on_battery: wait}", "22: policy.on_battery: takes `allow` or `pause`, not `wait`"),
+            "policy: {on_battery: pause}",
+            "10: policy.on_battery: is a condition now; under `pause`, write `- {name: on-battery, when: {on_battery: true}}`"
+        ),
+        Mistake(
+            "policy: {on_battery: allow}",
+            "10: policy.on_battery: is a condition now; `allow` is what holds without one: take the line out"),
         Mistake(
             "policy: {expires_after: 7}",
             "25: policy.expires_after: takes a length of time with its unit, like `90s`, `1h30m` or `500ms`, not 7 without a unit"

@@ -8,7 +8,7 @@ struct WindowOverlapCheckTests {
         func windows(_ list: String) -> String { list.isEmpty ? "" : ", windows: [\(list)]" }
         let text = """
             version: 1
-            policy: {min_battery: 5%\(windows(policy))}
+            policy: {expires_after: 7d\(windows(policy))}
             folders:
               - {name: cam, path: /a, upload_to: [nas, cloud]\(windows(folder))}
             destinations:
@@ -47,7 +47,7 @@ struct WindowOverlapCheckTests {
         func rules(_ text: String) -> String { text.isEmpty ? "" : ", \(text)" }
         let text = """
             version: 1
-            policy: {min_battery: 5%\(rules(policy))}
+            policy: {expires_after: 7d\(rules(policy))}
             folders:
               - {name: cam, path: /a, upload_to: [nas, cloud]\(rules(folder))}
             destinations:

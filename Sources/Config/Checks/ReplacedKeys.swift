@@ -24,6 +24,26 @@ struct ReplacedKeys {
         }
     }
 
+    /// The message about a key of a policy that a rule under `pause` replaces; `nil` for any other key.
+    static func objection(to key: String, _ value: Node) -> String? {
+        let word = value.scalar.flatMap { $0.isEmpty ? nil : $0 }
+        switch key {
+        case "on_battery" where word == "allow":
+            return "is a condition now; `allow` is what holds without one: take the line out"
+        case "on_battery": return insteadOfKey("on-battery", "on_battery", .flag(true))
+        case "min_battery": return insteadOfKey("low-battery", "battery_below", .plain(word ?? "30%"))
+        default: return nil
+        }
+    }
+
+    private static func insteadOfKey(_ name: String, _ key: String, _ value: WrittenValue) -> String {
+        let when = WrittenValue.mapping([WrittenValue.Field(key: key, value: value)])
+        let rule = WrittenValue.mapping([
+            WrittenValue.Field(key: "name", value: .text(name)), WrittenValue.Field(key: "when", value: when),
+        ])
+        return "is a condition now; under `pause`, write `- \(rule.yaml)`"
+    }
+
     /// A rate under `metered`.
     func reportRate(_ rate: String, at place: ConfigLocation, path: String) {
         findings.error(

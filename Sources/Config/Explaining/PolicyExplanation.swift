@@ -112,7 +112,6 @@ private struct PlaceSentences {
                 "expires_after",
                 "files\(subject) that were found more than \(writtenTime(age)) ago are not sent any more")
         }
-        power(rules)
         if let busy = rules.busy {
             let says = busy.source.isFile ? "\(busy.source.name) exists" : "\(busy.source.name) says that it is busy"
             say("busy", "nothing\(subject) is sent while \(says)")
@@ -182,19 +181,6 @@ private struct PlaceSentences {
         say(
             "networks[\(index)]", "\(which)\(subject.isEmpty ? "" : ", for uploads\(subject),") \(listed(facts))",
             name: rule.name)
-    }
-
-    private mutating func power(_ rules: PolicyRules) {
-        if let use = rules.onBattery {
-            say(
-                "on_battery",
-                use == .pause
-                    ? "nothing\(subject) is sent while the machine runs on its battery"
-                    : "uploads\(subject) are sent on battery too")
-        }
-        if let least = rules.minBattery {
-            say("min_battery", "nothing\(subject) is sent while the battery has less than \(least) %")
-        }
     }
 
     private func uploads(_ count: Int) -> String { count == 1 ? "1 upload runs" : "\(count) uploads run" }

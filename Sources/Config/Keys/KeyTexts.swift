@@ -62,8 +62,6 @@ enum KeyTexts {
         folders[].metered_unknown | `metered` | how to treat a network whose cost is unknown
         folders[].networks | none | what you know about networks; the first item that applies and decides wins
         folders[].expires_after | never | files found longer ago are not sent any more
-        folders[].on_battery | `allow` | whether to send while the machine runs on its battery
-        folders[].min_battery | none | nothing is sent while the battery has less, even while it charges
         folders[].busy | none | nothing of this folder is sent while this says that the machine is busy
         folders[].before_upload | none | a program that Sluice asks before each upload of this folder
         folders[].settle.quiet_for | 1s after a close, if no program has the file open; 10s without a close, or if \
@@ -110,8 +108,6 @@ enum KeyTexts {
         destinations.*.metered_unknown | `metered` | how to treat a network whose cost is unknown
         destinations.*.networks | none | what you know about networks; the first item that applies and decides wins
         destinations.*.expires_after | never | files found longer ago are not sent there any more
-        destinations.*.on_battery | `allow` | whether to send while the machine runs on its battery
-        destinations.*.min_battery | none | nothing is sent while the battery has less, even while it charges
         destinations.*.busy | none | nothing is sent there while this says that the machine is busy
         destinations.*.before_upload | none | a program that Sluice asks before each upload there
         SECRET.file |  | a file with the secret; Sluice removes one newline at its end, and warns if everybody can \
@@ -132,8 +128,6 @@ enum KeyTexts {
         policy.metered_unknown | `metered` | how to treat a network whose cost is unknown
         policy.networks | none | what you know about networks; the first item that applies and decides wins
         policy.expires_after | never | files found longer ago are not sent any more
-        policy.on_battery | `allow` | whether to send while the machine runs on its battery
-        policy.min_battery | none | nothing is sent while the battery has less, even while it charges
         policy.busy | none | nothing is sent while this says that the machine is busy
         policy.before_upload | none | a program that Sluice asks before each upload
         concurrency[].at_most | required | how many uploads may run at once

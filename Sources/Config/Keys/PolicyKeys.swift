@@ -77,8 +77,6 @@ extension PolicyRules {
         Key("networks", unlessEmpty: \.networks) { $0.networks($1) }.takes(.list(.section("networks[]"))),
         Key("quotas", unlessEmpty: \.quotas) { $0.quotas($1, in: $1.section) }.takes(.list(.section("quotas[]"))),
         Key("expires_after", \.expiresAfter, .duration(.seconds(60) ... .seconds(10 * 366 * 86_400))),
-        Key("on_battery", \.onBattery),
-        Key("min_battery", \.minBattery, .percent) { .plain("\($0)%") },
         Key("busy", optional: \.busy, { $0.busy($1) }) { rule, pieces in
             .value(BusyRule.keys.inFile(of: rule, pieces))
         }.takes(.section("busy")),

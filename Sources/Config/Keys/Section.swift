@@ -11,6 +11,8 @@ struct Section: Sendable {
     var futureKeys: [String] = []
     /// Keys that belong elsewhere or have another name, with the message for a person who writes them here.
     var elsewhere: [String: String] = [:]
+    /// It has rules of policy among its keys.
+    var hasPolicy = false
     /// The form of the value of each key.
     var kinds: [String: ValueKind] = [:]
     /// Keys of which exactly one is set.
@@ -47,7 +49,7 @@ struct Section: Sendable {
             "marker": "a file that the folder must have is `require: {file: NAME}`; one beside each finished file is "
                 + "`settle: {marker: \"{name}.done\"}`",
             "mount": "`mount` belongs under `require`", "policy": ownRules,
-        ])
+        ], hasPolicy: true)
     static let settle = Section(path: "folders[].settle", FolderSettings.settleKeys + FolderSettings.brokenKeys)
     static let require = Section(path: "folders[].require", FolderSettings.requireKeys)
     static let afterUpload = Section(path: "folders[].after_upload", FolderSettings.afterUploadKeys)
@@ -58,12 +60,12 @@ struct Section: Sendable {
     /// Keys of every destination, for all types.
     static let destination = Section(
         path: "destinations.*", keys: ["type"] + PolicyOverrides.destinationKeys.map(\.name),
-        futureKeys: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules],
+        futureKeys: ["taken"] + laterPolicy, elsewhere: ["policy": ownRules], hasPolicy: true,
         kinds: kinds(PolicyOverrides.destinationKeys))
     static let destinationRetry = Section(path: "destinations.*.retry", Backoff.uploadKeys)
     private static let ownRules =
         "its own rules belong beside its other keys, without `policy`: `windows`, `bandwidth`, `quotas` …"
-    static let policy = Section(path: "policy", PolicySettings.keys, futureKeys: laterPolicy)
+    static let policy = Section(path: "policy", PolicySettings.keys, futureKeys: laterPolicy, hasPolicy: true)
     /// An item of any `windows`.
     static let window = Section(path: "windows[]", Window.keys)
     /// An item of any `bandwidth`.
@@ -122,7 +124,8 @@ struct Section: Sendable {
     ]
 
     /// The message for a key that the section does not have.
-    func objection(to key: String) -> String {
+    func objection(to key: String, _ value: Node) -> String {
+        if hasPolicy, let text = ReplacedKeys.objection(to: key, value) { return text }
         if futureKeys.contains(key) { return "`\(key)` is not supported by this version" }
         if let text = elsewhere[key] { return text }
         return "no setting is called \(quoted(key)) here"
@@ -134,11 +137,11 @@ extension Section {
     /// A section whose keys a table declares.
     init<Owner>(
         path: String, _ table: [Key<Owner>], futureKeys: [String] = [], elsewhere: [String: String] = [:],
-        exactlyOneOf: [String] = [], someOf: [String] = []
+        hasPolicy: Bool = false, exactlyOneOf: [String] = [], someOf: [String] = []
     ) {
         self.init(
             path: path, keys: table.map(\.name), futureKeys: futureKeys, elsewhere: elsewhere,
-            kinds: Self.kinds(table), exactlyOneOf: exactlyOneOf, someOf: someOf)
+            hasPolicy: hasPolicy, kinds: Self.kinds(table), exactlyOneOf: exactlyOneOf, someOf: someOf)
     }
 
     private static func kinds<Owner>(_ table: [Key<Owner>]) -> [String: ValueKind] {

@@ -33,7 +33,8 @@ struct MappingReader {
             if section.keys.contains(entry.key) {
                 entries[entry.key] = entry
             } else {
-                findings.error(section.objection(to: entry.key), at: entry.place, key: self.path(of: entry.key))
+                findings.error(
+                    section.objection(to: entry.key, entry.value), at: entry.place, key: self.path(of: entry.key))
             }
         }
     }

@@ -75,6 +75,22 @@ extension Condition {
         timetable(facts)?.lastChange(upTo: facts.now, in: facts.zone)
     }
 
+    /// The present values of what it measures, and which of them still counts because it has hardly changed, for people.
+    func measurements(_ facts: ConditionFacts) -> [String] {
+        predicates.compactMap { predicate in
+            switch (predicate, facts.power?.percent, facts.temperature) {
+            case (.batteryBelow(let limit), let percent?, _):
+                let resumes = percent < limit ? "" : ", which is enough from \(limit + Power.hysteresis) % on"
+                return "it has \(percent) %" + resumes
+            case (.hotterThan(let limit), _, .celsius(let degrees, _)):
+                let resumes =
+                    degrees > limit ? "" : ", which is cool enough from \(limit - Temperature.hysteresis) °C down"
+                return "it has \(degrees) °C" + resumes
+            default: return nil
+            }
+        }
+    }
+
     private func timetable(_ facts: ConditionFacts) -> Timetable<Truth>? {
         let windows = windows
         guard facts.knowsTime, !windows.isEmpty else { return nil }

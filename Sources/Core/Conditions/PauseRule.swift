@@ -79,20 +79,23 @@ package struct PauseRule: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - owner: The place of the rules, for people: `policy`, `destinations.nas`.
-    ///   - since: Since when the facts besides the time are as they are.
+    ///   - since: Since when the network is as it is; `nil` where the rule does not ask for it.
     ///   - clock: The hold of a clock that is not set.
     ///   - cost: What the route costs and why, for people; `nil` where that is not known.
-    func hold(of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, cost: String?) -> Hold? {
+    func hold(of owner: String, _ facts: ConditionFacts, since: WallTime?, clock: Hold?, cost: String?) -> Hold? {
+        // Since when the facts besides the time are as they are, as far as that is known.
+        let power = when.dependsOnPower ? facts.power?.since : nil
+        let since = min([since, power].compactMap { $0 }.max() ?? facts.now, facts.now)
         switch when.truth(facts) {
         case .no: return nil
         case .yes:
             let until = when.nextChange(facts)
             // Of what depends on the time alone, nothing else can be the beginning.
             let change = when.lastChange(facts)
-            let earliest = when.dependsOnTimeOnly ? nil : min(since, facts.now)
+            let earliest = when.dependsOnTimeOnly ? nil : since
             return Hold(
                 .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: name,
-                isByTimeAlone: when.dependsOnTimeOnly, text: text(of: owner, until: until, cost: cost))
+                isByTimeAlone: when.dependsOnTimeOnly, text: text(of: owner, facts, until: until, cost: cost))
         case .unknown(let missing):
             if let clock, missing.contains(where: \.isClock) { return clock }
             return Hold(
@@ -101,9 +104,10 @@ package struct PauseRule: Hashable, Sendable {
         }
     }
 
-    private func text(of owner: String, until: WallTime?, cost: String?) -> String {
-        shortText(of: owner, cost: cost)
-            ?? "\(begin(owner)) while \(when.words)" + (until == nil ? "; it ends when that changes" : "")
+    private func text(of owner: String, _ facts: ConditionFacts, until: WallTime?, cost: String?) -> String {
+        if let short = shortText(of: owner, cost: cost) { return short }
+        let measured = when.measurements(facts).map { "; \($0)" }.joined()
+        return "\(begin(owner)) while \(when.words)\(measured)" + (until == nil ? "; it ends when that changes" : "")
     }
 
     private func text(of owner: String, missing: [UnknownFact], cost: String?) -> String {
@@ -146,7 +150,7 @@ extension PolicyRules {
     ///     others.
     ///   - cost: What the route costs and why, for people.
     func pauseHolds(
-        of owner: String, _ facts: ConditionFacts, since: WallTime, clock: Hold?, judgesNetwork: Bool, cost: String?,
+        of owner: String, _ facts: ConditionFacts, since: WallTime?, clock: Hold?, judgesNetwork: Bool, cost: String?,
         excusing exempt: Set<Exemption>
     ) -> [Hold] {
         stops.filter { $0.when.dependsOnNetwork == judgesNetwork && !$0.isLifted(by: exempt) }

@@ -183,7 +183,7 @@ extension Admission {
         let facts = facts(remote, folder, over: way ?? .unseen(Self.notExamined), in: inputs)
         return places.flatMap { place in
             place.rules.pauseHolds(
-                of: place.name, facts, since: way == nil ? inputs.now : remote.reachabilitySince,
+                of: place.name, facts, since: way == nil ? nil : remote.reachabilitySince,
                 clock: inputs.clockTrouble, judgesNetwork: way != nil, cost: cost,
                 excusing: folder?.exempt ?? [])
         }

@@ -18,7 +18,7 @@ package struct Hold: Hashable, Sendable {
         case destination
         /// The destination refuses the credential; it is read again every 15 minutes.
         case auth
-        case clock, power, busy
+        case clock, busy
         /// A rule under `pause`, `windows`, `metered: pause`, or a `bandwidth` of 0.
         case rule
         /// The folder of the source is missing.

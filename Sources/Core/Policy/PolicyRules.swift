@@ -20,10 +20,6 @@ package struct PolicyRules: Hashable, Sendable {
     package var quotas: [Quota]
     /// Files that were found longer ago are not sent any more; the shortest of the three places counts (``Expiry``).
     package var expiresAfter: Duration?
-    /// `nil` has no opinion.
-    package var onBattery: BatteryUse?
-    /// Per cent: no upload is sent while the battery has less, also while it is charged.
-    package var minBattery: Int?
     /// No upload is sent while this source says that the machine is busy. `nil` has no opinion.
     package var busy: BusyRule?
 
@@ -31,8 +27,7 @@ package struct PolicyRules: Hashable, Sendable {
         windows: [Window] = [], bandwidth: [RateRule] = [], concurrency: [ConcurrencyRule] = [],
         pauses: [PauseRule] = [], metered: MeteredRule? = nil,
         meteredUnknown: UnknownNetwork? = nil, networks: [NetworkRule] = [], quotas: [Quota] = [],
-        expiresAfter: Duration? = nil, onBattery: BatteryUse? = nil, minBattery: Int? = nil,
-        busy: BusyRule? = nil
+        expiresAfter: Duration? = nil, busy: BusyRule? = nil
     ) {
         windowRule = windows.isEmpty ? nil : .windows(windows)
         self.bandwidth = bandwidth
@@ -43,8 +38,6 @@ package struct PolicyRules: Hashable, Sendable {
         self.networks = networks
         self.quotas = quotas
         self.expiresAfter = expiresAfter
-        self.onBattery = onBattery
-        self.minBattery = minBattery
         self.busy = busy
     }
 
@@ -78,7 +71,7 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// - Parameter place: The place of the rules, for people: `policy`, `destinations.nas`, `folder door`.
     func holds(_ place: String, in inputs: Admission.PolicyInputs, excusing exempt: Set<Exemption> = []) -> [Hold] {
-        (exempt.contains(.quota) ? [] : [clockHold(inputs)].compactMap { $0 }) + powerHolds(place, in: inputs)
+        (exempt.contains(.quota) ? [] : [clockHold(inputs)].compactMap { $0 })
             + busyHolds(place, in: inputs)
     }
 

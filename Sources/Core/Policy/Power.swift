@@ -1,13 +1,10 @@
-/// The values of `on_battery`: whether uploads may be sent while the machine runs on its battery.
-package enum BatteryUse: String, Hashable, Sendable, CaseIterable { case allow, pause }
-
 /// The power source of a machine with a battery.
 package struct Power: Hashable, Sendable {
     /// No external source feeds it.
     package var isOnBattery: Bool
     /// The charge of its batteries, 0 to 100; `nil` where they do not report it.
     package var percent: Int?
-    /// The level for ``PolicyRules/minBattery``. On battery, a rising level counts only ``hysteresis`` later. Otherwise
+    /// The level for `battery_below`. On battery, a rising level counts only ``hysteresis`` later. Otherwise
     /// a level that wavers around a limit, as it does when the load changes, would stop and start uploads again and
     /// again.
     package private(set) var levelWithHysteresis: Int?
@@ -62,39 +59,5 @@ package struct Power: Hashable, Sendable {
 
 extension PolicyRules {
     /// Whether a rule depends on the power source.
-    package var dependsOnPower: Bool {
-        onBattery == .pause || minBattery != nil || conditions.contains(where: \.dependsOnPower)
-    }
-
-    /// Whether a rule depends on the temperature.
-    package var dependsOnTemperature: Bool { conditions.contains(where: \.dependsOnTemperature) }
-
-    /// - Parameter place: The place of the rules, for people.
-    func powerHolds(_ place: String, in inputs: Admission.PolicyInputs) -> [Hold] {
-        guard inputs.knowsPower else {
-            guard onBattery == .pause || minBattery != nil else { return [] }
-            return [
-                Hold(
-                    .power, since: inputs.now,
-                    text: "`on_battery` or `min_battery` of \(place) may apply: it is unknown whether the machine runs "
-                        + "on a battery; `--battery SHARE|none` states it")
-            ]
-        }
-        guard let power = inputs.power else { return [] }
-        var holds: [Hold] = []
-        if onBattery == .pause, power.isOnBattery {
-            holds.append(
-                Hold(
-                    .power, since: power.since, text: "the machine runs on its battery: `on_battery: pause` of \(place)"
-                ))
-        }
-        if let minBattery, let percent = power.percent, let steady = power.levelWithHysteresis, steady < minBattery {
-            let later = percent < minBattery ? "" : ", and uploads continue at \(minBattery + Power.hysteresis) %"
-            holds.append(
-                Hold(
-                    .power, since: power.since,
-                    text: "the battery is at \(percent) %\(later): `min_battery: \(minBattery)%` of \(place)"))
-        }
-        return holds
-    }
+    package var dependsOnPower: Bool { conditions.contains(where: \.dependsOnPower) }
 }

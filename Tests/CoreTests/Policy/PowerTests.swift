@@ -30,51 +30,62 @@ struct PowerTests {
             power = Power(isOnBattery: !isFed, percent: percent, since: Self.now, after: power)
             let inputs = Admission.PolicyInputs(
                 now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
-            let rules = PolicyRules(minBattery: 30)
-            return !Admission(total: 3).hardBlockers(on: Admission.FolderState(name: "cam", rules: rules), in: inputs)
-                .isEmpty
+            return !Self.holds(PolicyRules(pauses: [Self.below(30)]), in: inputs).isEmpty
         }
         #expect([32, 31, 30].map { isHeld($0) } == [false, false, false])
         #expect([29, 30, 31, 30, 31].map { isHeld($0) } == [true, true, true, true, true])
         #expect([32, 31, 30, 29, 31].map { isHeld($0) } == [false, false, false, true, true])
-        let hold = PolicyRules(minBattery: 30).powerHolds(
-            "policy",
-            in: Admission.PolicyInputs(
-                now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power))
+        let inputs = Admission.PolicyInputs(
+            now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
         #expect(
-            hold.map(\.text) == ["the battery is at 31 %, and uploads continue at 32 %: `min_battery: 30%` of policy"])
+            Self.holds(PolicyRules(pauses: [Self.below(30)]), in: inputs).map(\.text) == [
+                "the rule `below-30` of policy pauses uploads while the battery has less than 30 %; it has 31 %, which is "
+                    + "enough from 32 % on; it ends when that changes"
+            ])
         #expect(!isHeld(31, isFed: true))
         #expect(!isHeld(30))
         #expect(isHeld(29, isFed: true))
         #expect(!isHeld(30, isFed: true))
         #expect(isHeld(28))
-        #expect(!isHeld(nil))
+        // A charge that is not reported may be any.
+        #expect(isHeld(nil))
         #expect(!isHeld(30))
     }
 
-    @Test("a rule of any of the three places holds, and an unknown battery holds nothing")
+    @Test("a rule of any of the three places holds since the power changed, and without a battery none does")
     func holds() {
-        let remote = Admission.DestinationState(
-            name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(),
-            rules: PolicyRules(onBattery: .pause))
-        let folder = Admission.FolderState(name: "cam", rules: PolicyRules(minBattery: 40))
-        func texts(_ power: Power?) -> [String] {
-            let inputs = Admission.PolicyInputs(
-                now: Self.now, monotonic: MonotonicTime(nanoseconds: 1), running: 0, everything: nil, power: power)
-            let holds = Admission(total: 3, rules: PolicyRules(onBattery: .allow, minBattery: 20)).holds(
-                for: remote, from: folder, in: inputs)
-            #expect(holds.allSatisfy { $0.kind == .power && $0.since == power?.since })
-            return holds.map(\.text)
+        func holds(_ power: Power?) -> [Hold] {
+            Self.holds(
+                PolicyRules(pauses: [Self.below(20)]),
+                PolicyRules(pauses: [PauseRule(name: "mains", when: .fact(.onBattery(true)))]),
+                PolicyRules(pauses: [Self.below(40)]),
+                in: Admission.PolicyInputs(
+                    now: Self.now.advanced(by: .seconds(60)), monotonic: MonotonicTime(nanoseconds: 1), running: 0,
+                    everything: nil, power: power))
         }
         func power(_ isOnBattery: Bool, _ percent: Int?) -> Power {
             Power(isOnBattery: isOnBattery, percent: percent, since: Self.now)
         }
-        #expect(texts(nil).isEmpty)
-        #expect(texts(power(false, 40)).isEmpty)
-        #expect(texts(power(false, nil)).isEmpty)
-        let onBattery = "the machine runs on its battery: `on_battery: pause` of destinations.nas"
-        #expect(texts(power(true, 40)) == [onBattery])
-        #expect(texts(power(false, 39)) == ["the battery is at 39 %: `min_battery: 40%` of folder cam"])
-        #expect(texts(power(true, 19)).count == 3)
+        #expect(holds(nil).isEmpty && holds(power(false, 40)).isEmpty)
+        #expect(holds(power(true, 40)).map(\.rule) == ["mains"])
+        #expect(holds(power(false, 39)).map(\.rule) == ["below-40"])
+        #expect(holds(power(true, 19)).map(\.rule) == ["below-20", "mains", "below-40"])
+        #expect(holds(power(true, 19)).allSatisfy { $0.kind == .rule && $0.since == Self.now })
+        // Without its charge it cannot be told.
+        #expect(holds(power(false, nil)).map(\.rule) == ["below-20", "below-40"])
+    }
+
+    private static func below(_ percent: Int) -> PauseRule {
+        PauseRule(name: "below-\(percent)", when: .fact(.batteryBelow(percent)))
+    }
+
+    private static func holds(
+        _ policy: PolicyRules, _ destination: PolicyRules = PolicyRules(), _ folder: PolicyRules = PolicyRules(),
+        in inputs: Admission.PolicyInputs
+    ) -> [Hold] {
+        let remote = Admission.DestinationState(
+            name: "nas", slots: 2, running: 0, pause: nil, health: DestinationHealth(), rules: destination)
+        return Admission(total: 3, rules: policy).hardBlockers(
+            on: remote, from: Admission.FolderState(name: "cam", rules: folder), in: inputs)
     }
 }

@@ -38,7 +38,7 @@ struct StatusPartsTests {
         var hold = Hold(.quota, since: clocks.wall(), holdsOnlyNewUploads: true, text: "used up")
         #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 1]).map(\.waiting) == [2])
         #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 3]).isEmpty)
-        hold = Hold(.power, since: clocks.wall(), text: "on battery")
+        hold = Hold(.busy, since: clocks.wall(), text: "on battery")
         #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 1]).map(\.waiting) == [3])
     }
 

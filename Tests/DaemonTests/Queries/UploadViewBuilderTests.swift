@@ -58,8 +58,8 @@ struct UploadViewBuilderTests {
         var row = try await Self.row(.queued)
         row.upload.isBegun = true
         var facts = UploadViewBuilder.Facts()
-        facts.ofClass = [Self.hold(.quota, holdsOnlyNewUploads: true), Self.hold(.power)]
-        #expect(try Self.builder().view(row, facts).holds.map(\.kind.known) == [.power])
+        facts.ofClass = [Self.hold(.quota, holdsOnlyNewUploads: true), Self.hold(.busy)]
+        #expect(try Self.builder().view(row, facts).holds.map(\.kind.known) == [.busy])
     }
 
     @Test("a manual pause comes first, and an unwritable state last")

@@ -10,6 +10,8 @@ import Testing
 
 @Suite("Power in the daemon", .timeLimit(.minutes(Patience.minutes(2))))
 struct PowerTests {
+    private let onBattery = PauseRule(name: "on-battery", when: .fact(.onBattery(true)))
+
     @Test(
         "on battery, running uploads stop and no new upload starts, without using an attempt"
     )
@@ -22,7 +24,8 @@ struct PowerTests {
             ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
         }
         try battery(true)
-        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        let onBattery = onBattery
+        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(pauses: [onBattery]) }
         await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path)))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
@@ -33,9 +36,11 @@ struct PowerTests {
         try await scene.isRunning(0)
         try await scene.reach(.queued, [id])
         let view = try await scene.daemon.show(id).upload
-        #expect(view.state == .waiting && view.holds.map(\.kind.known) == [.power] && view.attempt == 0)
+        #expect(view.state == .waiting && view.holds.map(\.kind.known) == [.rule] && view.attempt == 0)
         let why = try await scene.daemon.why(id).answers.first?.text
-        #expect(why == "the machine runs on its battery: `on_battery: pause` of folder cam")
+        #expect(
+            why?.contains("the rule `on-battery` of folder cam pauses uploads while the machine runs on its battery")
+                == true)
         let other = try await scene.add("b.mp4", in: "solo")
         scene.remote.letGo()
         try await scene.reach(.completed, [other])
@@ -60,7 +65,8 @@ struct PowerTests {
             ] { try folder.write(FilePath(name), Array("\(value)\n".utf8)) }
         }
         try charger(true)
-        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(onBattery: .pause) }
+        let onBattery = onBattery
+        let scene = try await DaemonScene { $0.folders[0].policy.rules = PolicyRules(pauses: [onBattery]) }
         // Memory devices replace batteries, which not every machine has.
         await scene.daemon.scheduler.use(PowerMonitor(PowerSupplies(root: folder.path), eventsOf: "mem"))
         scene.remote.standard = .waitUploading
