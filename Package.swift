@@ -16,7 +16,8 @@ func module(_ name: String, _ below: [Target.Dependency]) -> Target {
 
 /// Modules that wait for others most of their time: they are compiled for size, which counts more than the speed they lose.
 let unhurried: Set = [
-    "Store", "Watch", "Names", "Transport", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials", "Notices",
+    "Store", "Watch", "Names", "Transport", "Egress", "Staging", "Linux", "Core", "Config", "WebServer", "Credentials",
+    "Notices",
     "Media",
     "Destinations", "Receiver", "API", "Daemon", "Control", "Shell",
 ]
@@ -60,6 +61,7 @@ let package = Package(
         module("Store", ["Core", "Linux", "CSQLite"]),
         module("Names", ["Core", "Linux", "CCares"]),
         module("Transport", ["Core", "Linux", "Names", "CCurl", "CZlib"]),
+        module("Egress", ["Core", "Linux", "Transport"]),
         module("WebServer", ["Core", "Linux", "CMicroHTTPD"]),
         module("Credentials", ["Core", "Linux"]),
         module("Notices", ["Core", "Linux", "Transport", "Credentials", "Digests"]),
@@ -78,7 +80,7 @@ let package = Package(
         module(
             "Daemon",
             [
-                "API", "Core", "Linux", "Config", "Store", "Names", "Transport", "Media", "Watch", "Staging",
+                "API", "Core", "Linux", "Config", "Store", "Names", "Transport", "Egress", "Media", "Watch", "Staging",
                 "Destinations",
                 "Credentials", "Notices",
             ]),
@@ -124,6 +126,7 @@ let package = Package(
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("NamesTests", ["Core", "Linux", "Names"]),
         tests("TransportTests", ["Transport", "Names", "Core", "Linux"]),
+        tests("EgressTests", ["Core", "Egress", "Linux", "Transport"]),
         tests("WatchTests", ["Watch", "Linux", "Core", "Media"]),
         tests("MediaTests", ["Core", "Linux", "Media"]),
         tests("StoreTests", ["Core", "Store"]),
@@ -140,7 +143,8 @@ let package = Package(
         tests(
             "DaemonTests",
             [
-                "API", "Config", "Core", "Daemon", "Destinations", "Linux", "Names", "Notices", "Staging", "Store",
+                "API", "Config", "Core", "Daemon", "Destinations", "Egress", "Linux", "Names", "Notices", "Staging",
+                "Store",
                 "Transport",
                 "Watch",
             ]),

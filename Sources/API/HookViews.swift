@@ -38,7 +38,7 @@ package struct HookTestResult: Codable, Sendable, Hashable {
     /// Whether the hook accepted it.
     package var ok: Bool
     package var detail: String
-    /// Bytes that were sent for it; absent for a command, whose bytes are not counted.
+    /// Bytes that were sent for it; absent for a command with `network: any`, whose bytes are not counted.
     package var sent: Int64?
     /// Bytes that were received for it.
     package var received: Int64?

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 int sluice_tcp_counts(int socket, struct sluice_tcp_counts *counts) {
     struct tcp_info info;
@@ -108,3 +109,67 @@ void sluice_mark_packets(int socket, int traffic_class) {
 }
 
 void sluice_keep_alive(int socket, int on) { setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on); }
+
+int sluice_listen_on_loopback(uint16_t *port) {
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener < 0) return -1;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof address;
+    if (bind(listener, (struct sockaddr *)&address, length) != 0 || listen(listener, 64) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) != 0) {
+        int code = errno;
+        close(listener);
+        errno = code;
+        return -1;
+    }
+    *port = ntohs(address.sin_port);
+    return listener;
+}
+
+int sluice_accept(int socket) {
+    int number = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    int on = 1;
+    if (number >= 0) setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    return number;
+}
+
+int sluice_stream_socket(size_t count, const char *interface) {
+    int number = socket(count == 4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (number < 0) return -1;
+    // The kernel doubles it for its own needs.
+    int on = 1, ahead = 512 << 10;
+    setsockopt(number, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    setsockopt(number, SOL_SOCKET, SO_RCVBUF, &ahead, sizeof ahead);
+    if (interface != NULL && sluice_bind_to_interface(number, interface) != 0) {
+        int code = errno;
+        close(number);
+        errno = code;
+        return -1;
+    }
+    return number;
+}
+
+int sluice_connect(int socket, const void *address, size_t count, uint16_t port) {
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    if (count == sizeof four.sin_addr) {
+        memcpy(&four.sin_addr, address, count);
+        return connect(socket, (struct sockaddr *)&four, sizeof four);
+    }
+    if (count != sizeof six.sin6_addr) {
+        errno = EINVAL;
+        return -1;
+    }
+    memcpy(&six.sin6_addr, address, count);
+    return connect(socket, (struct sockaddr *)&six, sizeof six);
+}
+
+int sluice_socket_error(int socket) {
+    int code = 0;
+    socklen_t length = sizeof code;
+    return getsockopt(socket, SOL_SOCKET, SO_ERROR, &code, &length) == 0 ? code : errno;
+}
+
+int64_t sluice_send(int socket, const void *bytes, size_t count) { return send(socket, bytes, count, MSG_NOSIGNAL); }
+
+int sluice_finish_sending(int socket) { return shutdown(socket, SHUT_WR); }

@@ -64,7 +64,7 @@ static int change_user(const struct sluice_user *user) {
 // Only what is async-signal-safe may run between fork and exec: other threads may hold any lock.
 static void become(
     const char *const *words, const char *const *environment, const char *folder, int input, int output, int errors,
-    int lent, const struct sluice_user *user, int report, pid_t parent) {
+    int lent, const struct sluice_user *user, const struct sluice_confinement *confinement, int report, pid_t parent) {
     if (user != NULL && change_user(user) != 0) {
         int code = errno;
         (void)!write(report, &code, sizeof code);
@@ -91,6 +91,11 @@ static void become(
     // A system call and nothing more. Where it is refused the program has more than it was to have.
     if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     if (user == NULL) drop_rights();
+    if (confinement != NULL && sluice_confine(confinement) != 0) {
+        int code = errno;
+        (void)!write(report, &code, sizeof code);
+        _exit(127);
+    }
     execvpe(words[0], (char *const *)words, (char *const *)environment);
     int code = errno;
     (void)!write(report, &code, sizeof code);
@@ -99,12 +104,14 @@ static void become(
 
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors, int lent, const struct sluice_user *user) {
+    int errors, int lent, const struct sluice_user *user, const struct sluice_confinement *confinement) {
     int report[2];
     if (pipe2(report, O_CLOEXEC) != 0) return -1;
     pid_t parent = getpid();
     pid_t child = fork();
-    if (child == 0) become(words, environment, folder, input, output, errors, lent, user, report[1], parent);
+    if (child == 0) {
+        become(words, environment, folder, input, output, errors, lent, user, confinement, report[1], parent);
+    }
     int code = child < 0 ? errno : 0;
     close(report[1]);
     if (child > 0) {

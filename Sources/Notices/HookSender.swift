@@ -1,12 +1,13 @@
 package import Core
 package import Credentials
-internal import Linux
+package import Linux
 internal import Synchronization
 package import Transport
 
 /// The way of one notice to its hook.
 package enum HookDelivery: Sendable {
-    case command([String])
+    /// The program and its arguments; and the part of the network that it gets, where it is held to one.
+    case command([String], over: ProgramNetwork? = nil)
     /// With the permission for its request.
     case web(WebHook, any RequestPermit)
 }
@@ -26,7 +27,7 @@ package struct HookSender: Sendable {
 
     package func deliver(_ notice: Notice, by delivery: HookDelivery, within limit: Duration) async -> DeliveryResult {
         switch delivery {
-        case .command(let words): await run(words, notice, within: limit)
+        case .command(let words, let network): await run(words, over: network, notice, within: limit)
         case .web(let web, let permit): await post(notice, web, permit, within: limit)
         }
     }
@@ -36,8 +37,8 @@ package struct HookSender: Sendable {
     package func obstacle(of hook: Hook) async -> String? {
         let web: WebHook
         switch hook.target {
-        case .command(let words):
-            return await Self.obstacle(running: words)
+        case .command(let command):
+            return await Self.obstacle(running: command.words)
         case .web(let target): web = target
         }
         do { _ = try await headers(of: web, Notice(id: "check", body: [])) } catch { return "\(error)" }
@@ -61,10 +62,13 @@ package struct HookSender: Sendable {
 
     // MARK: Commands
 
-    private func run(_ words: [String], _ notice: Notice, within limit: Duration) async -> DeliveryResult {
+    private func run(
+        _ words: [String], over network: ProgramNetwork?, _ notice: Notice, within limit: Duration
+    ) async -> DeliveryResult {
         let stop = StopFlag()
         let program = Program(
-            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment, folder: "/", input: notice.body)
+            words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + (network?.environment ?? []),
+            folder: "/", input: notice.body, confinement: network?.confinement)
         let result: Program.Result
         do {
             result = try await withTaskCancellationHandler {
@@ -79,7 +83,7 @@ package struct HookSender: Sendable {
                 "it cannot be started: \((error as? SystemError)?.reason ?? "\(error)")", because: .notStarted,
                 after: nil)
         }
-        let said = lastWords(result.errorOutput)
+        let said = lastWords(network?.cover(result.errorOutput) ?? result.errorOutput)
         switch result.ending {
         case .status(0): return .delivered("it ended with exit status 0")
         case .status(let status):

@@ -39,6 +39,8 @@ package enum DeliveryFailure: Hashable, Sendable {
     case secret
     /// There was no answer.
     case transport(TransportError.Kind)
+    /// Policy has refused or stopped a connection of the command.
+    case held
     /// The server speaks another protocol than the address says.
     case wireProtocol(ProtocolProbe.WireProtocol)
     /// The status of the answer.

@@ -1,6 +1,6 @@
 package import Core
 internal import Glibc
-internal import Linux
+package import Linux
 
 /// A command that makes the file to upload from a source.
 package struct Export: Sendable {
@@ -13,10 +13,14 @@ package struct Export: Sendable {
     /// The values for its arguments besides input and output.
     package var folder: String
     package var relative: FilePath
+    /// Opens the part of the network that it gets while it runs; `nil`: it opens sockets of its own.
+    package var network: (@Sendable () throws(SystemError) -> ProgramNetwork)?
 
     package init(
-        command: CommandWords, output: FilePath, timeout: Duration, minSize: Int64, folder: String, relative: FilePath
+        command: CommandWords, output: FilePath, timeout: Duration, minSize: Int64, folder: String, relative: FilePath,
+        network: (@Sendable () throws(SystemError) -> ProgramNetwork)? = nil
     ) {
+        self.network = network
         self.command = command
         self.output = output
         self.timeout = timeout
@@ -149,13 +153,18 @@ extension StagingArea {
         _ export: Export, _ input: Input, _ output: FilePath, _ scratch: FilePath,
         _ progress: (ExportProgress) -> Void, _ isStopped: () -> Bool
     ) throws(StagingError) -> Program.Result {
+        let network: ProgramNetwork?
+        do throws(SystemError) { network = try export.network?() } catch {
+            throw .commandEnded("the proxy for connections of `\(export.program)` cannot listen: \(error.reason)")
+        }
         let program = Program(
             words: export.words(input: input.path, output: output),
-            environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"], folder: scratch,
-            passedDescriptor: input.number)
+            environment: Program.plainEnvironment + ["TMPDIR=\(scratch.text ?? folder.display)"]
+                + (network?.environment ?? []), folder: scratch,
+            passedDescriptor: input.number, confinement: network?.confinement)
         var known = ExportProgress()
         do throws(SystemError) {
-            return try program.run(
+            var result = try program.run(
                 within: export.timeout,
                 line: { line, _ in
                     var next = known
@@ -165,6 +174,8 @@ extension StagingArea {
                         progress(next)
                     }
                 }, isStopped: isStopped)
+            if let network { result.errorOutput = network.cover(result.errorOutput) }
+            return result
         } catch {
             switch error.code {
             case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, ENAMETOOLONG, E2BIG:

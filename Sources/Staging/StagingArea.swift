@@ -36,6 +36,14 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether the command of an export has failed.
+    package var isOfCommand: Bool {
+        switch self {
+        case .commandFailed, .commandEnded: true
+        case .changed, .missing, .unreadable, .tooLarge, .cannotShare, .stopped, .noCommand, .full, .broken: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .changed(let path): "\(path.display) changed while it was copied"

@@ -1,4 +1,5 @@
-internal import Linux
+package import Core
+package import Linux
 
 /// The bytes that one connection has received, and those that were charged.
 struct ReceivedByteCount {
@@ -43,5 +44,42 @@ extension SocketCounts {
         let closingBytes = 20 + (isSecure ? header + 64 : 0)
         let selective = end == .reset ? self.selective * (unanswered + 3) : 0
         return received + segments * header + closingBytes + selective + (end != nil && isBrokenOff ? perTrip : 0)
+    }
+}
+
+/// The bytes of one TCP connection whose payload this program does not see, and those that were charged.
+///
+/// It counts as for requests: packets with their headers, in both directions, retransmissions included, and in advance
+/// the packets that will close the connection.
+package struct ConnectionCharge: Sendable {
+    /// Bytes that are added to each packet that leaves this machine; `nil` where no packet leaves it.
+    private let overhead: Int64?
+    private var sent: Int64 = 0
+    private var arrived = ReceivedByteCount()
+
+    /// - Parameters:
+    ///   - address: The address that it leads to.
+    ///   - interface: The interface to which it is bound; `nil` for none.
+    package init(to address: IPAddress, port: UInt16, over interface: String?) {
+        do throws(SystemError) {
+            overhead = try Encapsulation.overhead(to: address, port: port, over: interface)
+        } catch {
+            // If the kernel cannot be queried, the largest overhead is assumed.
+            overhead = Encapsulation.maxOverhead
+        }
+    }
+
+    /// The bytes since the last call.
+    ///
+    /// - Parameters:
+    ///   - counts: The kernel's counters of the socket.
+    ///   - end: The way in which it is about to be closed; `nil` while it stays open.
+    package mutating func charge(_ counts: SocketCounts, at end: SocketCounts.End? = nil) -> Spending {
+        let counts = counts.adding(overhead ?? 0)
+        let total = counts.onWire(isSecure: false, at: end)
+        let more = max(0, total - sent)
+        sent += more
+        let received = arrived.newBytes(counts, isSecure: false, at: end, isBrokenOff: end == .reset)
+        return Spending(bytes: more, received: received)
     }
 }

@@ -1,5 +1,5 @@
 internal import Core
-internal import Linux
+package import Linux
 
 /// The open sockets of libcurl, including those of kept connections: the interface of each, the transfer that uses it,
 /// and the sent and received bytes that were not charged to a transfer yet.
@@ -228,7 +228,7 @@ extension SocketCounts {
     }
 
     /// The way in which a connection will end.
-    enum End: Sendable { case orderly, reset }
+    package enum End: Sendable { case orderly, reset }
 
     /// The same with longer headers, by the bytes that are added to each packet.
     func adding(_ overhead: Int64) -> SocketCounts {

@@ -65,11 +65,11 @@ package final class Throttle: Sendable {
     }
 
     /// Calls `wake` on any thread when the rate has changed, until ``forget(_:)`` was called as often as this.
-    func listen(_ listener: AnyObject, _ wake: @escaping @Sendable () -> Void) {
+    package func listen(_ listener: AnyObject, _ wake: @escaping @Sendable () -> Void) {
         state.withLock { $0.listeners[ObjectIdentifier(listener), default: (wake, 0)].count += 1 }
     }
 
-    func forget(_ listener: AnyObject) {
+    package func forget(_ listener: AnyObject) {
         let key = ObjectIdentifier(listener)
         state.withLock { state in
             state.listeners[key]?.count -= 1
@@ -94,7 +94,7 @@ extension [Throttle] {
     /// With the members of each set in its place.
     var flattened: [Throttle] { flatMap(\.members) }
 
-    enum DrawResult {
+    package enum DrawResult {
         case bytes(Int)
         /// Nothing was taken from any. `by` is the one with the longest wait.
         case refused(by: Throttle, again: MonotonicTime?)
@@ -104,7 +104,7 @@ extension [Throttle] {
     ///
     /// Between the check and the payment another thread may take too. Then a bucket is overdrawn, by at most one piece,
     /// and the next request waits correspondingly longer: the total stays exact.
-    func draw(upTo wanted: Int, at now: MonotonicTime) -> DrawResult {
+    package func draw(upTo wanted: Int, at now: MonotonicTime) -> DrawResult {
         let throttles = flattened
         // A request that has waited for a shared limit also takes the tokens that accumulated under its own meanwhile,
         // and loses none of them.
@@ -124,7 +124,7 @@ extension [Throttle] {
     }
 
     /// Returns tokens of bytes that were not sent.
-    func returnBytes(_ count: Int) { for throttle in flattened { throttle.spend(-count) } }
+    package func returnBytes(_ count: Int) { for throttle in flattened { throttle.spend(-count) } }
 }
 
 extension MonotonicTime {

@@ -1,10 +1,10 @@
-internal import Core
+package import Core
 
 /// Decides which transfer sends next under shared limits: they take turns, with one piece each.
 ///
 /// A refused transfer waits in line. No transfer overtakes another that waits for the same limit; one that waits for a
 /// different limit delays no other.
-struct ThrottleQueue<Key: Hashable> {
+package struct ThrottleQueue<Key: Hashable> {
     private struct Waiting {
         let key: Key
         let wanted: Int
@@ -15,8 +15,12 @@ struct ThrottleQueue<Key: Hashable> {
 
     private var line: [Waiting] = []
 
+    package init() {}
+
     /// - Returns: How many bytes `key` may send now. 0: it waits in line from now on, and ``dequeue(at:)`` will name it.
-    mutating func acquire(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime) -> Int {
+    package mutating func acquire(_ key: Key, upTo wanted: Int, from throttles: [Throttle], at now: MonotonicTime)
+        -> Int
+    {
         let refused: Throttle
         let members = line.isEmpty ? [] : throttles.flattened
         if let ahead = line.first(where: { waiting in members.contains { $0 === waiting.refused } }) {
@@ -33,7 +37,7 @@ struct ThrottleQueue<Key: Hashable> {
 
     /// The transfers whose turn it is, with their bytes, which are paid for; and when to call again, `nil` for an
     /// unknown time.
-    mutating func dequeue(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
+    package mutating func dequeue(at now: MonotonicTime) -> (ready: [(key: Key, count: Int)], again: MonotonicTime?) {
         var ready: [(Key, Int)] = []
         var still: [Waiting] = []
         var next: MonotonicTime?
@@ -57,7 +61,7 @@ struct ThrottleQueue<Key: Hashable> {
     }
 
     /// Removes it from the line.
-    mutating func leave(_ key: Key) { line.removeAll { $0.key == key } }
+    package mutating func leave(_ key: Key) { line.removeAll { $0.key == key } }
 
-    var isEmpty: Bool { line.isEmpty }
+    package var isEmpty: Bool { line.isEmpty }
 }

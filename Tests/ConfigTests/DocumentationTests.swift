@@ -138,7 +138,10 @@ struct DocumentationTests {
         let web = "url: \"http://h/\", "
         let hookKeys = [
             ("command: [/a]", "command: [/b]", ["command"]),
-            ("command: [/a]", "url: \"http://h/\"", ["command", "url"]),
+            ("command: [/a]", "url: \"http://h/\"", ["command", "url", "network"]),
+            ("command: [/a]", "command: [/a], network: policy", ["network"]),
+            ("command: [/a], network: policy", "command: [/a], network: policy, ports: [1]", ["ports"]),
+            ("command: [/a], network: policy", "command: [/a], network: policy, hosts: [a.example]", ["hosts"]),
             ("command: [/a]", "command: [/a], on: [added]", ["on"]),
             ("command: [/a]", "command: [/a], folders: [cam]", ["folders"]),
             ("command: [/a]", "command: [/a], destinations: [nas]", ["destinations"]),

@@ -110,6 +110,22 @@ extension MistakeTests {
             "hooks: [{command: [/a], secret: {env: A}}]",
             "33: hooks[0].secret: belongs to `url`; a command sends nothing by itself"),
         Mistake(
+            "hooks: [{command: [/a], ports: [80]}]",
+            "32: hooks[0].ports: has no effect without `network: policy`; add that, or remove it"),
+        Mistake(
+            "hooks: [{command: [/a], network: policy, hosts: []}]",
+            "49: hooks[0].hosts: names no host, so the program could connect to nothing; remove it for all"),
+        Mistake(
+            "hooks: [{command: [/a], network: policy, ports: []}]",
+            "49: hooks[0].ports: names no port, so the program could connect to nothing; remove it for 80 and 443"),
+        Mistake(
+            "hooks: [{url: \"http://h/\", hosts: [a]}]",
+            "35: hooks[0].hosts: belongs to `command`; a `url` names its own server"),
+        Mistake(
+            "hooks: [{command: [/a], network: policy, hosts: [\"http://a\"]}]",
+            "50: hooks[0].hosts[0]: takes a host like `nas.example`, or an address like `192.0.2.7`, without scheme and port, not `http://a`"
+        ),
+        Mistake(
             "hooks: [{on: [progress], command: [/a]}]",
             "15: hooks[0].on[0]: is not sent to hooks, because it occurs twice a second; `sluice events` and `/v1/events` follow it"
         ),

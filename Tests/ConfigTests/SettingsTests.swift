@@ -90,7 +90,7 @@ struct SettingsTests {
         ).settings.hooks
         #expect(
             hooks == [
-                Hook(name: "hook-1", target: .command(["/usr/local/bin/tell", "--camera"])),
+                Hook(name: "hook-1", target: .command(CommandHook(["/usr/local/bin/tell", "--camera"]))),
                 Hook(
                     name: "web", on: [.safeToRemove],
                     target: .web(

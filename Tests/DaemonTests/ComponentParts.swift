@@ -1,5 +1,6 @@
 import Core
 import Credentials
+import Egress
 import Linux
 import Names
 import Staging
@@ -69,8 +70,14 @@ struct ComponentParts {
     func stager() -> Stager {
         Stager(
             context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
-            troubles: troubles, stagingHolds: stagingHolds, signals: signals
+            policed: policed(scheduler()), troubles: troubles, stagingHolds: stagingHolds, signals: signals
         ) { _, _ in }
+    }
+
+    func policed(_ scheduler: Scheduler) -> PolicedPrograms {
+        PolicedPrograms(
+            proxy: EgressProxy(clocks: context.clocks, log: .silent),
+            connections: ProgramConnections(scheduler: scheduler, names: addresses))
     }
 
     func releaser(

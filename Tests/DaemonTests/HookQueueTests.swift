@@ -12,7 +12,7 @@ struct HookQueueTests {
     private let wall = WallTime(milliseconds: 1_800_000_000_000)
 
     private func line(_ uploads: [String?], retry: Backoff = Hook.defaultBackoff) -> HookQueue {
-        var line = HookQueue(Hook(name: "h", target: .command(["/x"]), retry: retry))
+        var line = HookQueue(Hook(name: "h", target: .command(CommandHook(["/x"])), retry: retry))
         line.add(
             uploads.enumerated().map { index, upload in
                 .init(

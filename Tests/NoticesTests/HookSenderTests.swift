@@ -31,7 +31,7 @@ struct HookSenderTests {
         try file.close(named: path)
         // Run by the shell: a program that is being started elsewhere may still have the file open for writing, and the
         // kernel does not run such a file.
-        return .command(["/bin/sh", path.display, "one two"])
+        return .command(CommandHook(["/bin/sh", path.display, "one two"]))
     }
 
     @Test("a command gets the event on standard input, its arguments unchanged, and none of our environment")
@@ -90,7 +90,7 @@ struct HookSenderTests {
 
     @Test("a missing program is reported")
     func missing() async {
-        let telling = await tell(.command(["/nowhere/tell"]))
+        let telling = await tell(.command(CommandHook(["/nowhere/tell"])))
         #expect(telling == .retry("it cannot be started: No such file or directory", because: .notStarted, after: nil))
     }
 

@@ -20,7 +20,7 @@ extension HookDelivery {
     /// With that permit.
     init(_ target: Hook.Target) {
         switch target {
-        case .command(let words): self = .command(words)
+        case .command(let command): self = .command(command.words)
         case .web(let web): self = .web(web, OpenPermit())
         }
     }

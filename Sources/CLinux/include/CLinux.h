@@ -108,6 +108,21 @@ int sluice_bind_to_interface(int socket, const char *name);
 /// SO_KEEPALIVE.
 void sluice_keep_alive(int socket, int on);
 void sluice_mark_packets(int socket, int traffic_class);
+/// A socket that listens on 127.0.0.1, on a port that the kernel chooses, which is stored; -1 with errno.
+int sluice_listen_on_loopback(uint16_t *port);
+/// A connection that waits at a listening socket; never blocks. -1 with errno.
+int sluice_accept(int socket);
+/// A TCP socket for an address (4 or 16 bytes), which never blocks and receives at most 512 KiB ahead; bound to the interface where
+/// one is named. -1 with errno.
+int sluice_stream_socket(size_t count, const char *interface);
+/// Begins to connect. -1 with errno: EINPROGRESS while it is under way.
+int sluice_connect(int socket, const void *address, size_t count, uint16_t port);
+/// SO_ERROR: why connecting has failed; 0 for no failure.
+int sluice_socket_error(int socket);
+/// send(2) without a signal. -1 with errno.
+int64_t sluice_send(int socket, const void *bytes, size_t count);
+/// SHUT_WR of shutdown(2).
+int sluice_finish_sending(int socket);
 
 /// As sluice_statx, following symbolic links.
 int sluice_statx_following(const char *path, struct sluice_look *look);
@@ -178,12 +193,28 @@ struct sluice_user {
     int keeps_lease;
 };
 
+/// How a program is held to one TCP port: what sluice_spawn sets before the program begins, for it and all that it starts.
+struct sluice_confinement {
+    /// The only TCP port that it may connect to, at any address. It may bind none.
+    uint16_t port;
+    /// By Landlock (landlock(7), ABI 4).
+    int holds_tcp;
+    /// A filter of calls (seccomp(2)) that leaves it Unix sockets and TCP.
+    int filters_calls;
+};
+/// The version of Landlock that the kernel has switched on; 0 for none.
+int sluice_landlock_abi(void);
+/// 1 where this process may set a filter of calls for its programs.
+int sluice_has_call_filter(void);
+/// Confines the calling process for good. System calls and nothing more; -1 with errno.
+int sluice_confine(const struct sluice_confinement *confinement);
+
 /// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
 /// Its standard input is `input`; it has `lent` under the same number, unless that is -1. `words` and `environment` end with NULL.
-/// With a `user`, it runs as that user. -1 with errno when it cannot be started.
+/// With a `user`, it runs as that user; with a `confinement`, it is held to it. -1 with errno when it cannot be started.
 int sluice_spawn(
     const char *const *words, const char *const *environment, const char *folder, int input, int output,
-    int errors, int lent, const struct sluice_user *user);
+    int errors, int lent, const struct sluice_user *user, const struct sluice_confinement *confinement);
 /// Starts the program at the path `words[0]` with the standard descriptors and the environment of this process, in its process
 /// group, with no signal blocked or ignored. `words` ends with NULL. -1 with errno when it cannot be started.
 int sluice_spawn_on_terminal(const char *const *words);

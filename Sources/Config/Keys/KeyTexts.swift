@@ -83,6 +83,10 @@ enum KeyTexts {
         folders[].export.command | required | a program and its arguments, with `{input}` and `{output}` among them
         folders[].export.output | required | the name of the file that it makes
         folders[].export.timeout | `1d` | when Sluice kills it
+        folders[].export.network | `any` | whether the program gets a proxy that obeys `policy`, and is held to it \
+        (`policy`), or opens sockets of its own (`any`)
+        folders[].export.ports | `[80, 443]` | the ports of other machines that it may connect to; with `network: policy`
+        folders[].export.hosts | all | the names or addresses that it may connect to; with `network: policy`
         folders[].export.min_size | 1 byte | a smaller result is a failure
         folders[].after_upload.source | `keep` | whether the source stays, is deleted or is moved
         folders[].after_upload.to | required for `move` | the target of `move`; outside every watched folder
@@ -244,8 +248,12 @@ enum KeyTexts {
         hooks[].secret | none | signs the post; with `url`
         hooks[].ca_file | the system's | PEM certificates to trust, for a server with a certificate of its own; with \
         `url`
-        hooks[].network | `policy` | whether notices obey `policy`, or are sent at any time and speed over any \
-        network that is not forbidden; with `url`
+        hooks[].network | `policy` with `url`, `any` with `command` | with `url`: whether notices obey `policy`, or are \
+        sent at any time and speed over any network that is not forbidden; with `command`: whether the program gets a \
+        proxy that obeys `policy`, and is held to it, or opens sockets of its own
+        hooks[].ports | `[80, 443]` | the ports of other machines that the program may connect to; with `command` and \
+        `network: policy`
+        hooks[].hosts | all | the names or addresses that the program may connect to; with `command` and `network: policy`
         hooks[].timeout | `30s` | time limit of one notice
         hooks[].retry |  | waits after failures: each twice as long as the one before, partly random
         hooks[].retry.first | `5s` | the first wait

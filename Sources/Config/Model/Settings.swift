@@ -58,6 +58,9 @@ package struct ExportSettings: Hashable, Sendable {
     package var timeout: Duration
     /// Its output must have at least this many bytes, and is never empty.
     package var minSize: Int64
+    /// With `network: policy`, the servers that the command may connect to through its proxy; `nil`: policy does not
+    /// apply to it.
+    package var servers: ProgramServers?
 }
 
 package struct FolderSettings: Hashable, Sendable {

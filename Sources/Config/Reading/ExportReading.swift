@@ -6,25 +6,34 @@ struct ExportDraft {
     private var output: Template?
     private var timeout: Duration = .seconds(86_400)
     private var minSize: Int64 = 1
+    fileprivate var servers: ProgramServers?
 
-    static let keys: [Key<Self>] = [
-        Key("command", optional: \.command, { $0.command($1) }, { $1.command($0.source) })
-            .takes(.list(.text)),
-        Key("output", \.output, .relativeName(mayHaveFolders: false)),
-        Key("timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400))),
-        Key("min_size", \.minSize, .bytes),
-    ]
+    static let keys: [Key<Self>] =
+        [
+
+            Key("command", optional: \.command, { $0.command($1) }, { $1.command($0.source) })
+                .takes(.list(.text)),
+            Key("output", \.output, .relativeName(mayHaveFolders: false)),
+            Key("timeout", \.timeout, .duration(.seconds(1) ... .seconds(7 * 86_400))),
+            Key("network", of: { $0.servers == nil ? HookNetwork.any : .policy }) { word, _ in
+                .value(.plain(word.rawValue))
+            }.takes(.word(HookNetwork.allCases.map(\.rawValue))),
+        ] + ProgramServers.keys(\.servers) + [
+            Key("min_size", \.minSize, .bytes)
+        ]
 
     init() {}
 
     init(_ export: ExportSettings) {
         (command, output, timeout, minSize) = (export.command, export.output, export.timeout, export.minSize)
+        servers = export.servers
     }
 
     /// `nil` without a command or an output.
     var settings: ExportSettings? {
         guard let command, let output else { return nil }
-        return ExportSettings(command: command, output: output, timeout: timeout, minSize: max(1, minSize))
+        return ExportSettings(
+            command: command, output: output, timeout: timeout, minSize: max(1, minSize), servers: servers)
     }
 }
 
@@ -37,6 +46,7 @@ extension SettingsReading {
         fields.require("output", "name its output file, like `output: \"{stem}.mp4\"`")
         var draft = ExportDraft()
         ExportDraft.keys.read(fields, into: &draft, self)
+        draft.servers = ProgramServers(reading: fields)
         return draft.settings
     }
 

@@ -10,7 +10,7 @@ extension SettingsReading {
         for (index, node) in (main.items("hooks", expected: "a list of hooks") ?? []).enumerated() {
             let fields = MappingReader(node, .hook, path: "hooks[\(index)]", start: node.start, findings: findings)
             guard case .mapping = node.content else { continue }
-            var hook = Hook(name: Hook.name(ofNumber: index), target: .command([]))
+            var hook = Hook(name: Hook.name(ofNumber: index), target: .command(CommandHook([])))
             let readable = Hook.keys.read(fields, into: &hook, self)
             if readable.contains("name") || !fields.has("name"),
                 let earlier = taken.updateValue(fields.place(of: "name"), forKey: hook.name)
@@ -75,15 +75,14 @@ extension SettingsReading {
             return nil
         }
         if fields.has("command") {
-            for key in ["headers", "secret", "ca_file", "network"] where fields.has(key) {
+            for key in ["headers", "secret", "ca_file"] where fields.has(key) {
                 fields.error("belongs to `url`; a command sends nothing by itself", key)
             }
-            guard
-                let words = program(
-                    fields, example: "/usr/local/bin/tell", meanwhile: "until then the hook does not run")
-            else { return nil }
-            return .command(words)
+            let servers = ProgramServers(reading: fields)
+            return program(fields, example: "/usr/local/bin/tell", meanwhile: "until then the hook does not run")
+                .map { .command(CommandHook($0, servers: servers)) }
         }
+        ProgramServers.refuse(besideURL: fields)
         guard let url = fields.read("url", as: .url) else { return nil }
         let secret = fields.node("secret").flatMap { secrets.secret($0, key: fields.path(of: "secret")) }
         var headers: [String: SecretSource] = [:]

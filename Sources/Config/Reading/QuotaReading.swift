@@ -116,7 +116,7 @@ private struct InterfaceCountCheck {
         }
         if when.asksForUpload {
             fields.error(
-                "asks for a folder, a destination or a file, and the bytes of other programs belong to none; "
+                "asks for a folder, a destination (`lan` too) or a file, and the bytes of other programs belong to none; "
                     + "take that out, or take `count: interface` out", "when")
         }
     }

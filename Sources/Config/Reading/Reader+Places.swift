@@ -137,6 +137,22 @@ extension Reader where Value == String {
         }
     }
 
+    /// The name or address of a machine, in lower case and without a dot at its end.
+    static var host: Reader {
+        let expected = "a host like `nas.example`, or an address like `192.0.2.7`, without scheme and port"
+        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+            if let address = IPAddress(text) { return "\(address)" }
+            let name = (text.last == "." ? String(text.dropLast()) : text).lowercased()
+            let labels = name.split(separator: ".", omittingEmptySubsequences: false)
+            let isName = name.utf8.allSatisfy { byte in
+                (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte) || "-_.".utf8.contains(byte)
+            }
+            guard isName, (1...253).contains(name.utf8.count), labels.allSatisfy({ (1...63).contains($0.utf8.count) })
+            else { throw .plain }
+            return name
+        }
+    }
+
     /// Scheme, host and port of a server, with nothing after them.
     static var origin: Reader {
         let expected = "an origin like `https://uploads.example.com` or `https://uploads.example.com:8443`"

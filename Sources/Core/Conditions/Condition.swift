@@ -68,7 +68,7 @@ package indirect enum Condition: Hashable, Sendable {
     package var asksForUpload: Bool {
         predicates.contains { predicate in
             switch predicate {
-            case .folder, .destination, .file: true
+            case .lan, .folder, .destination, .file: true
             default: false
             }
         }

@@ -33,6 +33,14 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         isIPv6 ? bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 : bytes[0] == 169 && bytes[1] == 254
     }
 
+    /// Whether a machine other than this one may have it, seen from more than one link: it is neither loopback nor
+    /// link-local, neither unspecified (`0.0.0.0/8`, `::`) nor a group, nor the broadcast address.
+    package var mayBeElsewhere: Bool {
+        if isLoopback || isLinkLocal { return false }
+        if isIPv6 { return bytes[0] != 0xFF && bytes.contains { $0 != 0 } }
+        return bytes[0] != 0 && bytes[0] < 224 || bytes[0] >= 240 && bytes.contains { $0 != 255 }
+    }
+
     private static let mapped: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
 
     /// Four decimal numbers. A number with a leading zero is octal to some programs and decimal to others, and is

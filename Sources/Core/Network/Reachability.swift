@@ -6,11 +6,23 @@ package enum DestinationSite: Hashable, Sendable {
     case server(host: String, port: UInt16)
     /// A folder, which may be on another machine, and the configured cost of bytes to it.
     case folder(FilePath, cost: Metered?)
+    /// A server whose addresses are known.
+    case addresses([IPAddress], port: UInt16)
+    /// Any server: it is known when something connects to it.
+    case anywhere
 }
 
 extension DestinationSite {
     /// Bytes to it are reported, because no socket counts them.
     package var isFolder: Bool { if case .folder = self { true } else { false } }
+
+    /// Whether sockets of this program lead to it.
+    package var isOverNetwork: Bool {
+        switch self {
+        case .here, .folder: false
+        case .server, .addresses, .anywhere: true
+        }
+    }
 }
 
 /// How bytes to a destination would leave this machine now.

@@ -1,14 +1,19 @@
 /// A custom step: a program or an address that is notified of events. Its result never affects an upload.
 package struct Hook: Hashable, Sendable {
     package enum Target: Hashable, Sendable {
-        /// A program, which reads the event from its standard input, and its arguments.
-        case command([String])
+        /// A program, which reads the event from its standard input.
+        case command(CommandHook)
         case web(WebHook)
+
+        /// Whether it is a program that policy applies to.
+        package var isPolicedProgram: Bool {
+            if case .command(let command) = self { command.network == .policy } else { false }
+        }
 
         /// The hook for people, without arguments and paths, which may be secrets.
         package var shown: String {
             switch self {
-            case .command(let words): FilePath(words.first ?? "").display
+            case .command(let command): FilePath(command.words.first ?? "").display
             case .web(let web): web.shown
             }
         }
@@ -52,6 +57,14 @@ package struct Hook: Hashable, Sendable {
         self.giveUpAfter = giveUpAfter
     }
 
+    /// Whether policy applies to its bytes.
+    package var network: HookNetwork {
+        switch target {
+        case .command(let command): command.network
+        case .web(let web): web.network
+        }
+    }
+
     /// - Parameters:
     ///   - folder: The folder of the event; `nil` for an event without one.
     ///   - destination: The destination of the event; `nil` for an event without one.
@@ -61,25 +74,43 @@ package struct Hook: Hashable, Sendable {
     }
 }
 
-/// An address to which events are posted.
-package struct WebHook: Hashable, Sendable {
-    package enum Network: String, Hashable, Sendable, CaseIterable {
-        /// Each byte obeys `policy`, like those of uploads.
-        case policy
-        /// At any time over any network that is not forbidden, regardless of its cost and of bandwidth limits.
-        case any
+/// Whether policy applies to the bytes of a hook.
+package enum HookNetwork: String, Hashable, Sendable, CaseIterable {
+    /// Each byte obeys `policy`, like those of uploads.
+    case policy
+    /// An address: at any time over any network that is not forbidden, regardless of its cost and of bandwidth limits.
+    /// A program: it opens sockets of its own, which nothing polices.
+    case any
+}
+
+/// A program that is started for each event.
+package struct CommandHook: Hashable, Sendable {
+    /// The program and its arguments.
+    package var words: [String]
+    /// With `network: policy`, it gets a proxy in its environment and is held to it, and these are the servers that it
+    /// may connect to. `nil`: policy does not apply to it.
+    package var servers: ProgramServers?
+
+    package init(_ words: [String], servers: ProgramServers? = nil) {
+        self.words = words
+        self.servers = servers
     }
 
+    package var network: HookNetwork { servers == nil ? .any : .policy }
+}
+
+/// An address to which events are posted.
+package struct WebHook: Hashable, Sendable {
     package var url: String
     package var headers: [String: SecretSource]
     /// The secret that signs notices; `nil` for no signature.
     package var secret: SecretSource?
-    package var network: Network
+    package var network: HookNetwork
     /// PEM certificates that are trusted instead of the system's.
     package var caFile: FilePath?
 
     package init(
-        url: String, headers: [String: SecretSource] = [:], secret: SecretSource? = nil, network: Network = .policy,
+        url: String, headers: [String: SecretSource] = [:], secret: SecretSource? = nil, network: HookNetwork = .policy,
         caFile: FilePath? = nil
     ) {
         self.caFile = caFile

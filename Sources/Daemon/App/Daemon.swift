@@ -3,6 +3,7 @@ package import Config
 package import Core
 internal import Credentials
 package import Destinations
+internal import Egress
 package import Linux
 internal import Names
 internal import Notices
@@ -130,7 +131,11 @@ package final class Daemon: Sendable {
         let ledger = Ledger(
             store: context.store, clocks: context.clocks, log: context.log, settings: context.settings,
             counters: counters)
-        ledger.set(charging: { [weak transport] in await transport?.charge() })
+        let egress = EgressProxy(clocks: context.clocks, log: context.log)
+        ledger.set(charging: { [weak transport, weak egress] in
+            await transport?.charge()
+            await egress?.charge()
+        })
         let bandwidth = BandwidthLimiter(clocks: context.clocks)
         let hookSlots = AsyncSemaphore(slots: Hooks.slots) { signals.wake(for: .notices) }
         let lifecycle = DaemonPhase(startedAt: context.clocks.wall())
@@ -142,9 +147,6 @@ package final class Daemon: Sendable {
             counters: counters)
         let watcher = Self.makeWatcher(context, sources)
         let reconsider: @Sendable (String, FilePath) -> Void = { watcher.reconsider(folder: $0, relative: $1) }
-        let stager = Stager(
-            context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
-            troubles: alerts.troubles, stagingHolds: stagingHolds, signals: signals, reconsider: reconsider)
         let scheduler = Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
@@ -154,10 +156,22 @@ package final class Daemon: Sendable {
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
             signals: signals, addresses: addresses,
             callbacks: SchedulerCallbacks(
-                closeInterface: { [transport] in await transport.close(interface: $0) },
-                loseAddresses: { [transport] in transport.removeAddresses(addresses: $0) },
+                closeInterface: { [transport, egress] in
+                    await transport.close(interface: $0)
+                    await egress.close(interface: $0)
+                },
+                loseAddresses: { [transport, egress] in
+                    transport.removeAddresses(addresses: $0)
+                    egress.removeAddresses($0)
+                },
                 reconsiderSource: reconsider,
                 renewSecret: { secrets.renew(of: $0) }))
+        let policed = PolicedPrograms(
+            proxy: egress, connections: ProgramConnections(scheduler: scheduler, names: addresses))
+        let stager = Stager(
+            context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
+            policed: policed, troubles: alerts.troubles, stagingHolds: stagingHolds, signals: signals,
+            reconsider: reconsider)
         let releaser = Releaser(
             context: context, stateHealth: stateHealth, locator: locator, unsureReleases: alerts.unsureReleases,
             signal: signals.release, writers: WriterSearch(clocks: context.clocks), reconsider: reconsider)
@@ -182,7 +196,9 @@ package final class Daemon: Sendable {
             transport: PermittedTransport(transport), secrets: secrets, clocks: context.clocks)
         let hooks = Hooks(
             context: context, stateHealth: stateHealth, counters: counters, slots: hookSlots,
-            signal: signals.hook, scheduler: scheduler, sender: sender, events: events)
+            signal: signals.hook,
+            programs: HookPrograms(sender: sender, policed: policed),
+            events: events)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: reloading, factory: factory, firstWatch: firstWatch,
             cards: cards, secrets: secrets,

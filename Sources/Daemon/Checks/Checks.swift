@@ -167,6 +167,13 @@ package enum Checks {
             if let obstacle = await sender.obstacle(of: hook) { result = CheckResult(.failed, obstacle) }
             findings.append(CheckFinding(about: "hook", name: hook.name, result))
         }
+        let policed =
+            settings.hooks.filter { $0.target.isPolicedProgram }.map(\.name)
+            + settings.folders.filter { $0.export?.servers != nil }.map { "export of folder \($0.watch.name)" }
+        if !policed.isEmpty {
+            findings.append(
+                CheckFinding(about: "hook", name: policed.joined(separator: ", "), Confinement.Support.here.check))
+        }
         for (place, rule) in settings.beforeUploads {
             let obstacle = await HookSender.obstacle(running: rule.command)
             let program = FilePath(rule.command.first ?? "").display

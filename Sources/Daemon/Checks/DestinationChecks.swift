@@ -43,7 +43,7 @@ struct DestinationChecks: Sendable {
     /// Checks all in parallel: each may wait for a server that does not respond.
     ///
     /// - Parameter network: Whether `policy` applies to the questions.
-    func findings(_ requests: some PolicyRequestSender, _ network: WebHook.Network, _ request: CheckRequest) async
+    func findings(_ requests: some PolicyRequestSender, _ network: HookNetwork, _ request: CheckRequest) async
         -> [CheckFinding]
     {
         await withTaskGroup(of: (Int, CheckFinding).self) { group in
@@ -63,7 +63,7 @@ struct DestinationChecks: Sendable {
     }
 
     private static func check(
-        _ destination: any Destination, _ name: String, _ requests: some PolicyRequestSender, _ network: WebHook.Network
+        _ destination: any Destination, _ name: String, _ requests: some PolicyRequestSender, _ network: HookNetwork
     ) async -> CheckResult {
         switch await requests.perform(name, network, { await destination.check(context: $0) }) {
         case .success(let asked):

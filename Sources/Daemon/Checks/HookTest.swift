@@ -19,7 +19,7 @@ extension HookTestResult {
         if let site = hook.site { sites[Hook.account(hook.name)] = site }
         let requests = StandaloneRequestSender(settings, await StandaloneNetworkReport.make(settings, sites))
         do {
-            let trial = try await run(hook, sender, requests, at: SystemClocks().wall(), isCounted: false)
+            let trial = try await run(hook, sender, requests, nil, at: SystemClocks().wall())
             await transport.stop()
             return trial
         } catch {
@@ -28,16 +28,25 @@ extension HookTestResult {
         }
     }
 
+    /// - Parameter programs: The programs of the daemon; `nil` without a daemon, whose ledger counts nothing then.
     static func run(
-        _ hook: Hook, _ sender: HookSender, _ requests: some PolicyRequestSender, at now: WallTime, isCounted: Bool
+        _ hook: Hook, _ sender: HookSender, _ requests: some PolicyRequestSender, _ programs: HookPrograms?,
+        at now: WallTime
     ) async throws -> HookTestResult {
+        let isCounted = programs != nil
         let event = EventView(seq: 0, ts: now.description, type: .test, detail: [EventField.hook.rawValue: hook.name])
         let notice = Notice(id: "sluice-test-\(now.milliseconds)", body: try JSON.line(event))
         let web: WebHook
         switch hook.target {
-        case .command(let words):
-            let result = await sender.deliver(notice, by: .command(words), within: hook.timeout)
-            return HookTestResult(hook, result, cost: nil, isCounted)
+        case .command(let command):
+            guard let programs else { return await withoutDaemon(hook, command, sender, notice, at: now) }
+            if command.network == .policy,
+                let hold = await programs.scheduler.snapshot.hold(on: .command(.policy), at: Hook.account(hook.name))
+            {
+                return HookTestResult(hook, heldBy: hold, isCounted)
+            }
+            let outcome = await programs.run(command, of: hook, with: notice)
+            return HookTestResult(hook, outcome.result, cost: outcome.cost, isCounted)
         case .web(let target): web = target
         }
         let asked = await requests.perform(Hook.account(hook.name), web.network) { context in
@@ -46,10 +55,27 @@ extension HookTestResult {
         switch asked {
         case .success(let asked): return HookTestResult(hook, asked.answer, cost: asked.cost, isCounted)
         case .failure(let held):
-            return HookTestResult(
-                hook: hook.name, ok: false, detail: "no notice was sent: \(held.hold.text)", sent: 0, received: 0,
-                hold: HoldView(held.hold), counted: isCounted)
+            return HookTestResult(hook, heldBy: held.hold, isCounted)
         }
+    }
+
+    /// Only a daemon has the proxy that a program with `network: policy` needs.
+    private static func withoutDaemon(
+        _ hook: Hook, _ command: CommandHook, _ sender: HookSender, _ notice: Notice, at now: WallTime
+    ) async -> HookTestResult {
+        if command.network == .policy {
+            let text =
+                "its `network: policy` needs the proxy of the daemon, which is not running: start it, and try again"
+            return HookTestResult(hook, heldBy: Hold(.global, since: now, text: text), false)
+        }
+        let result = await sender.deliver(notice, by: .command(command.words), within: hook.timeout)
+        return HookTestResult(hook, result, cost: nil, false)
+    }
+
+    private init(_ hook: Hook, heldBy hold: Hold, _ isCounted: Bool) {
+        self.init(
+            hook: hook.name, ok: false, detail: "no notice was sent: \(hold.text)", sent: 0, received: 0,
+            hold: HoldView(hold), counted: isCounted)
     }
 
     fileprivate init(_ hook: Hook, _ telling: DeliveryResult, cost: Spending?, _ isCounted: Bool) {

@@ -13,7 +13,7 @@ protocol PolicyRequestSender: Sendable {
     ///   - network: Whether `policy` applies to it.
     ///   - question: Sends the requests, with the context that it is given.
     func perform<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
+        _ name: String, _ network: HookNetwork, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<ChargedAnswer<R>, RequestHeldError>
 }
 
@@ -30,6 +30,13 @@ struct RequestHeldError: Error {
     let hold: Hold
 }
 
+extension RequestHeldError {
+    /// The usage of the quotas cannot be read.
+    init(unreadQuotas error: any Error, at now: WallTime) {
+        self.init(hold: Hold(.quota, since: now, text: "cannot read the usage of the quota: \(error)"))
+    }
+}
+
 /// Sends requests without a daemon: uses the configuration, the present networks, power supplies, clock and busy
 /// checks, and the pauses on disk. It enters nothing into a ledger, which belongs to the daemon alone.
 struct StandaloneRequestSender: PolicyRequestSender {
@@ -43,7 +50,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
     }
 
     func perform<R: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> R
+        _ name: String, _ network: HookNetwork, _ question: @escaping @Sendable (RequestContext) async -> R
     ) async -> Result<ChargedAnswer<R>, RequestHeldError> {
         let policy = await policy(for: name, network)
         let unknown = network == .policy ? unknown(at: policy.inputs.now) : []
@@ -61,7 +68,7 @@ struct StandaloneRequestSender: PolicyRequestSender {
     }
 
     /// The state of policy now. Facts that do not matter for the request are not found out.
-    private func policy(for name: String, _ network: WebHook.Network) async -> PolicySnapshot {
+    private func policy(for name: String, _ network: HookNetwork) async -> PolicySnapshot {
         if network == .any { return networkReport.policy(settings, reaching: name) }
         let clocks = SystemClocks()
         var facts = SchedulerFacts()

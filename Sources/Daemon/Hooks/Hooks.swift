@@ -17,7 +17,7 @@ actor Hooks {
     private let slots: AsyncSemaphore
     private let signal: AsyncSignal
     private let scheduler: Scheduler
-    private let sender: HookSender
+    private let programs: HookPrograms
     private let events: EventCache
     /// The queue of each hook.
     private(set) var lines: [String: HookQueue] = [:]
@@ -40,11 +40,11 @@ actor Hooks {
 
     init(
         context: Context, stateHealth: StateHealth, counters: Counters, slots: AsyncSemaphore,
-        signal: AsyncSignal, scheduler: Scheduler, sender: HookSender, events: EventCache
+        signal: AsyncSignal, programs: HookPrograms, events: EventCache
     ) {
         (self.context, self.stateHealth, self.counters) = (context, stateHealth, counters)
         (self.slots, self.signal) = (slots, signal)
-        (self.scheduler, self.sender, self.events) = (scheduler, sender, events)
+        (self.scheduler, self.programs, self.events) = (programs.scheduler, programs, events)
     }
 
     /// Whether no notice is being sent, and none could be.
@@ -254,10 +254,22 @@ actor Hooks {
     private func start(_ notice: HookQueue.Waiting, _ hook: Hook) async -> Hold? {
         let sending: @Sendable () async -> Void
         switch hook.target {
-        case .command(let words): sending = { await self.deliver(notice, hook, by: .command(words)) }
+        case .command(let command):
+            if command.network == .policy,
+                let hold = await scheduler.hold(on: ProgramPayer.hook(hook.name))
+            {
+                return hold
+            }
+            sending = {
+                await self.deliver(notice, hook) { await self.programs.run(command, of: hook, with: $0) }
+            }
         case .web(let web):
+            let sender = programs.sender
             let decision = await scheduler.start(.notice(web.network), at: Hook.account(hook.name)) { permit in
-                await self.deliver(notice, hook, by: .web(web, permit))
+                await self.deliver(notice, hook) { notice in
+                    HookPrograms.Outcome(
+                        result: await sender.deliver(notice, by: .web(web, permit), within: hook.timeout))
+                }
             }
             switch decision {
             case .success(let request):
@@ -274,7 +286,9 @@ actor Hooks {
         return nil
     }
 
-    private func deliver(_ notice: HookQueue.Waiting, _ hook: Hook, by delivery: HookDelivery) async {
+    private func deliver(
+        _ notice: HookQueue.Waiting, _ hook: Hook, by delivery: @Sendable (Notice) async -> HookPrograms.Outcome
+    ) async {
         let body: String?
         let key = NoticeRecord.Key(hook: hook.name, seq: notice.seq)
         do { body = try await context.store.read { try $0.notices.body(of: key) } } catch {
@@ -289,10 +303,17 @@ actor Hooks {
             return
         }
         let id = "sluice-\(notice.at.milliseconds)-\(notice.seq)"
-        let telling = await sender.deliver(
-            Notice(id: id, body: Array(body.utf8)), by: delivery, within: hook.timeout)
+        let outcome = await delivery(Notice(id: id, body: Array(body.utf8)))
         CrashPoint.reached("hook-delivered")
-        await applyResult(telling, notice, hook)
+        if outcome.hold != nil, case .retry = outcome.result,
+            let hold = await scheduler.hold(on: ProgramPayer.hook(hook.name))
+        {
+            // Policy has stopped the program, which is no failure of it: the notice waits.
+            lines[hook.name]?.stopped()
+            lines[hook.name]?.held(by: hold)
+            return
+        }
+        await applyResult(outcome.result, notice, hook)
     }
 
     private func applyResult(_ telling: DeliveryResult, _ notice: HookQueue.Waiting, _ hook: Hook) async {
@@ -349,7 +370,7 @@ actor Hooks {
         }
         defer { slots.release() }
         return try await HookTestResult.run(
-            hook, sender, scheduler.requests, at: context.clocks.wall(), isCounted: true)
+            hook, programs.sender, scheduler.requests, programs, at: context.clocks.wall())
     }
 
     // MARK: For views
@@ -359,12 +380,12 @@ actor Hooks {
         context.settings.hooks.compactMap { hook in lines[hook.name].map { ($0, hold(on: $0, now)) } }
     }
 
-    /// The reason why notices to a hook wait: the present policy, else the last failure, else that there is no free
+    /// The reason why notices of a hook wait: the present policy, else the last failure, else that there is no free
     /// slot.
     private func hold(on line: HookQueue, _ now: PolicySnapshot) -> Hold? {
         let name = line.hook.name
-        if case .web(let web) = line.hook.target, !line.waiting.isEmpty, tasks[name] == nil,
-            let hold = now.hold(ofHook: name, web.network)
+        if line.hook.site != nil, !line.waiting.isEmpty, tasks[name] == nil,
+            let hold = now.hold(ofHook: name, line.hook.network)
         {
             return hold
         }

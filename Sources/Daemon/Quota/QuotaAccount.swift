@@ -37,6 +37,8 @@ final class QuotaAccount: Sendable {
     let throttle: Throttle
     /// The bytes that it will send, as far as is known.
     private let expected: Int64
+    /// Whether nothing is known of that: each step is reserved as if much followed.
+    private let isOpenEnded: Bool
     private let exemption: Atomic<Bool>
     private let ledger: Ledger
     private let counted: ByteCounter
@@ -54,12 +56,18 @@ final class QuotaAccount: Sendable {
     /// Minimum body size when a quota truncates a request.
     private static let minPiece: Int64 = 32 << 10
 
-    /// - Parameter size: Size of the content to send; 0 for requests without content.
+    /// The size of a body whose size is unknown: more than any connection carries.
+    static let unknownLength: Int64 = 1 << 40
+
+    /// - Parameters:
+    ///   - size: Size of the content to send; 0 for requests without content.
+    ///   - isOpenEnded: Whether the size is unknown.
     init(
         _ key: SpendingAccount, _ kind: QuotaState.Class, size: Int64 = 0, step: StoredReservation?,
         isExempt: Bool = false,
-        isFree: Bool, countsNotes: Bool = false, in ledger: Ledger
+        isFree: Bool, countsNotes: Bool = false, isOpenEnded: Bool = false, in ledger: Ledger
     ) {
+        self.isOpenEnded = isOpenEnded
         self.key = key
         currentKind = Mutex(kind)
         expected = Self.expected(size)
@@ -123,7 +131,7 @@ final class QuotaAccount: Sendable {
             // All bytes of a small file are reserved at first. For others the next step is requested as late as the
             // disk's speed allows, so that the disk is synced rarely.
             let step = state.step.bytes
-            let reserve = min(max(step / 8, state.needs.underWay + step / 16), expected - state.step.total.bytes)
+            let reserve = min(max(step / 8, state.needs.underWay + step / 16), rest(state))
             if state.isLow || state.step.left < reserve { askForMore(&state, for: .sending) }
             return state.isLow && state.renewals.isLast
         }
@@ -137,13 +145,21 @@ final class QuotaAccount: Sendable {
             state.step.receive(bytes)
             if isFree { return false }
             if state.step.isFull { throttle.rate = 0 }
-            // An answer may be longer than expected.
-            if state.step.receivedLeft < max(state.step.receivedBytes / 8, Self.minAnswer) {
+            // An answer may be longer than expected. Where no quota counts it, a long one is entered now and then.
+            let reserve =
+                isOpenEnded && !state.step.countsReceived
+                ? -Ledger.step : max(state.step.receivedBytes / 8, Self.minAnswer)
+            if state.step.receivedLeft < reserve {
                 askForMore(&state, for: state.need)
             }
             return state.step.isFull && state.renewals.isLast
         }
         if isOver { end(nil) }
+    }
+
+    /// The bytes that it is still going to send, as far as is known.
+    private func rest(_ state: borrowing State) -> Int64 {
+        isOpenEnded ? Ledger.step : expected - state.step.total.bytes
     }
 
     /// How much of a body may be sent in one request: all of it, or the remainder of the quota where that is less. This
@@ -270,7 +286,7 @@ final class QuotaAccount: Sendable {
             state.step.setCountsReceived(countsReceived)
             if state.renewals.isOver { return nil }
             // No more than it is going to need.
-            let whole = max(expected - state.step.total.bytes, 0).addingClamped(Self.margin)
+            let whole = max(rest(state), 0).addingClamped(Self.margin)
             let next = state.step.nextSize(requests: state.needs.requests, at: now)
             // A reservation that was made without a quota is too large under one.
             guard

@@ -20,6 +20,8 @@ struct FactChanges: OptionSet, Hashable, Sendable {
     /// Rules or facts that policy depends on are others: an earlier decision has to be made again. ``SchedulerFacts``
     /// counts it; it wakes no loop.
     static let policy = FactChanges(rawValue: 1 << 7)
+    /// Commands that make files to upload may run that could not run before.
+    static let exports = FactChanges(rawValue: 1 << 8)
 }
 
 /// A value that records what its changes have made possible, until its owner takes that.

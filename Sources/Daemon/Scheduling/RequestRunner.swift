@@ -54,7 +54,7 @@ struct RequestRunner: PolicyRequestSender {
     }
 
     func perform<Answer: Sendable>(
-        _ name: String, _ network: WebHook.Network, _ question: @escaping @Sendable (RequestContext) async -> Answer
+        _ name: String, _ network: HookNetwork, _ question: @escaping @Sendable (RequestContext) async -> Answer
     ) async -> Result<ChargedAnswer<Answer>, RequestHeldError> {
         let answers: [BusySource: BusyAnswer]
         switch await scheduler.findFacts(forCommandAt: name, network) {

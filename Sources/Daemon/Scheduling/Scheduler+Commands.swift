@@ -87,10 +87,12 @@ extension Scheduler {
 
     // MARK: Pauses
 
-    /// Reads the pauses again after a person has changed them.
+    /// Reads the pauses again after a person has changed them. When it returns, no connection of a program sends any more
+    /// that they hold.
     func reloadPauses() async throws {
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
         stopForbiddenRequests(snapshot)
+        await facts.requests.connectionsStopped()
     }
 
     /// The pauses of these places, which are about to be set, cut no running transfer.
@@ -138,11 +140,7 @@ extension Scheduler {
         let over = facts.overrides.expired(at: context.clocks.wall())
         if !over.isEmpty {
             try await context.store.write { try $0.overrides.clear(over) }
-            for exception in over {
-                context.log.notice(
-                    "exception ended",
-                    ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.author])
-            }
+            AttemptLog(log: context.log).reportEnded(over)
         }
         facts.overrides.replace(try await context.store.read { try $0.overrides.all() })
     }
@@ -172,7 +170,7 @@ extension Scheduler {
     @discardableResult
     func stopForbidden(_ snapshot: PolicySnapshot) -> Set<String> {
         // Removals and notices wait for the same rules.
-        facts.requests.open { snapshot.hold(on: .removal, at: $0) == nil }
+        facts.requests.open { snapshot.hold(on: ProgramPayer.awaited(at: $0), at: $0) == nil }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []
@@ -188,11 +186,7 @@ extension Scheduler {
             }
             if let interface = transfer.route.interface { interfaces.insert(interface) }
             transfer.task.cancel()
-            if holds.isEmpty, isUsedUp {
-                AttemptLog(log: context.log).reportOutOfQuota(transfer.destination)
-            } else {
-                AttemptLog(log: context.log).reportStopped(transfer, holds.first)
-            }
+            AttemptLog(log: context.log).reportStopped(transfer, holds.first, isOutOfQuota: isUsedUp)
         }
         return interfaces
     }

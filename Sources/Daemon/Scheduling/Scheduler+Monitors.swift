@@ -56,7 +56,7 @@ extension Scheduler {
             let depends = context.settings.allRules.contains(where: \.dependsOnNetwork)
             networks.listenToManagers(depends)
             let networkState = await networks.inspect(
-                at: context.configuration.sites, depends: depends,
+                at: facts.sites(context.configuration), depends: depends,
                 gatewaysMatter: context.settings.allRules.contains(where: \.namesGateways),
                 mayAsk: snapshot.allowsNameQueries)
             await apply(networkState)
@@ -75,7 +75,7 @@ extension Scheduler {
         // Before the call: the snapshot reads the state that the call changes.
         let snapshot = snapshot
         let changed = facts.network.apply(
-            networkState, at: context.configuration.sites.keys, now: snapshot.inputs.now, context.log
+            networkState, at: facts.sites(context.configuration).keys, now: snapshot.inputs.now, context.log
         ) { snapshot.routeDecision(to: $0, reached: $1) }
         let decided = self.snapshot
         setLimits(decided)

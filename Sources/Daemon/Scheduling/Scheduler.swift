@@ -41,10 +41,7 @@ actor Scheduler {
     ///
     /// - Parameter accounts: The accounts of a transfer, by upload.
     func records(_ accounts: [String: QuotaAccount] = [:]) -> AttemptRecorder {
-        AttemptRecorder(
-            context: context, live: attempts.live, stops: attempts.stops, ledger: sendingLimits.ledger,
-            stateHealth: stateHealth,
-            accounts: accounts)
+        attempts.recorder(sendingLimits.ledger, stateHealth, accounts)
     }
 
     /// The facts that policy depends on, as they are known now.
@@ -165,7 +162,7 @@ actor Scheduler {
             claims = try await context.store.claim(
                 filling: limits, name, from: { open.contains($0) }, begunOnly: files.begunOnly, besides: passed,
                 within: left, skippingDuplicatesOf: context.settings.foldersWithoutDuplicates,
-                reserving: { reservations.reserve($0) }, onRepeat: { self.reportDuplicate($0) })
+                reserving: { reservations.reserve($0) }, onRepeat: AttemptLog(log: context.log).reportDuplicate)
             return claims
         }
         claims = try await passOverWasted(claims, reservations, snapshot)
@@ -300,6 +297,4 @@ actor Scheduler {
         facts.transfers.remove(number)
         for claim in claims { attempts.stops.clearPause(claim.upload.id) }
     }
-
-    nonisolated private func reportDuplicate(_ file: AssetRecord) { AttemptLog(log: context.log).reportDuplicate(file) }
 }

@@ -82,6 +82,11 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         return (power ? [PowerMonitor.interval] : []) + (temperature ? [TemperatureMonitor.interval] : [])
     }
 
+    /// The location of every place that something may be sent to now.
+    func sites(_ configuration: CurrentConfiguration) -> [String: DestinationSite] {
+        configuration.sites.merging(requests.sites) { configured, _ in configured }
+    }
+
     /// The work that has to end before the scheduler does.
     var tasks: [Task<Void, Never>] { transfers.all.map(\.task) + destinations.capacityQueries + busy.tasks }
 

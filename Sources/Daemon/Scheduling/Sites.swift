@@ -8,16 +8,24 @@ extension Hook {
     /// The account in the ledger for bytes that are sent to a hook. No destination has a name with a space.
     static func account(_ name: String) -> String { "hook \(name)" }
 
-    /// The location of its address; `nil` for a program.
-    var site: DestinationSite? { if case .web(let web) = target { WebAddress(web.url).site } else { nil } }
+    /// The location of its address; `nil` for a program that policy does not apply to.
+    var site: DestinationSite? {
+        switch target {
+        case .web(let web): WebAddress(web.url).site
+        case .command(let command): command.network == .policy ? .anywhere : nil
+        }
+    }
 }
 
 extension CurrentConfiguration {
-    /// The location of each destination, and of each hook that is an address.
+    /// The location of each destination, of each hook whose bytes policy applies to, and of such an export.
     var sites: [String: DestinationSite] {
         let runtime = value
         var sites = runtime.destinations.mapValues(\.site)
         for hook in runtime.settings.hooks { if let site = hook.site { sites[Hook.account(hook.name)] = site } }
+        for folder in runtime.settings.folders where folder.export?.servers != nil {
+            sites[ProgramPayer.export(folder: folder.watch.name).account] = .anywhere
+        }
         return sites
     }
 }

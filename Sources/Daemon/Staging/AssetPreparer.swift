@@ -20,6 +20,8 @@ struct PreparedContent: Sendable {
 enum CopyResult: Sendable {
     case ready(PreparedContent)
     case failed(StagingError)
+    /// Policy holds the command that makes its file.
+    case held(Hold)
     /// The asset's folder does not meet its requirement: none of its files is inspected.
     case away(String)
 }
@@ -33,6 +35,10 @@ struct AssetPreparer: Sendable {
     fileprivate let origins: [Int64: CopyOrigin]
     fileprivate let methods: [Int64: StagingArea.Method]
     fileprivate let exports: [Int64: Export]
+    /// The holds on exports, as they were when the batch began.
+    fileprivate let holds: [Int64: Hold]
+    /// Decides about the connections of the command of each export that policy applies to.
+    let gates: [Int64: ProgramGate]
     /// The destinations of each asset.
     fileprivate let destinations: [Int64: [any Destination]]
     /// Whether progress is shown: a batch of small files is over before it could be seen.
@@ -44,6 +50,7 @@ struct AssetPreparer: Sendable {
         if let missing = locator.requirementMissing(of: asset) {
             return .away("\(asset.root.display): \(missing)")
         }
+        if let hold = holds[asset.id] { return .held(hold) }
         do throws(StagingError) {
             var content = try content(of: asset)
             content.releaseToken = origins[asset.id]?.release
@@ -99,6 +106,7 @@ extension Stager {
     func maker(of batch: [AssetRecord], _ stop: StopFlag) async -> AssetPreparer {
         var methods: [Int64: StagingArea.Method] = [:]
         var exports: [Int64: Export] = [:]
+        var (holds, gates): ([Int64: Hold], [Int64: ProgramGate]) = ([:], [:])
         for asset in batch {
             methods[asset.id] = method(for: asset)
             guard asset.stagingMode == .export, let settings = context.configuration.folder(asset.folder)?.export else {
@@ -108,12 +116,21 @@ extension Stager {
                 command: settings.command, output: RemoteNaming(asset.identity).exported(settings).name,
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
                 relative: asset.identity.relative)
+            guard let servers = settings.servers else { continue }
+            let payer = ProgramPayer.export(folder: asset.folder)
+            if let hold = await policed.connections.scheduler.hold(on: payer) { holds[asset.id] = hold }
+            let gate = policed.gate(for: payer)
+            gates[asset.id] = gate
+            exports[asset.id]?.network = { [policed] () throws(SystemError) in
+                try policed.network(to: servers, through: gate)
+            }
         }
         let isSeen = batch.count == 1 && (batch[0].size > StagingAdmission.smallFile || batch[0].stagingMode == .export)
         let origins = await CopyOrigins(store: context.store).of(batch)
         let all = context.destinations
         return AssetPreparer(
             staging: context.staging, making: making, origins: origins, methods: methods, exports: exports,
+            holds: holds, gates: gates,
             destinations: origins.mapValues { Set($0.uploads.map(\.destination)).compactMap { all[$0] } },
             isSeen: isSeen, stop: stop, locator: locator)
     }

@@ -30,6 +30,8 @@ struct CopyDeferrals: Sendable {
     private var changes: [Int64: Int] = [:]
     /// Folders whose settings block all of their files.
     private var blockedFolders: Set<String> = []
+    /// Folders whose commands for exports policy holds.
+    private(set) var heldFolders: Set<String> = []
     /// The staging folder refused a copy: none is tried before this.
     private var blockedUntil: MonotonicTime?
 
@@ -80,6 +82,20 @@ struct CopyDeferrals: Sendable {
         let wait = Backoff(first: .seconds(5), ceiling: .seconds(600)).wait(afterFailures: count - 2, jitter: 1)
         entries.set(Deferrals.Deferral(until: now.advanced(by: wait), failures: 0, source), of: source.asset)
         return Wait(duration: wait, count: count)
+    }
+
+    /// Policy holds the command that makes the file to upload: it is tried again when that is over, and now and then.
+    ///
+    /// - Returns: Whether no other file of its folder waits for that.
+    mutating func hold(_ source: Source, at now: MonotonicTime) -> Bool {
+        entries.set(Deferrals.Deferral(until: now.advanced(by: .seconds(600)), failures: 0, source), of: source.asset)
+        return heldFolders.insert(source.folder).inserted
+    }
+
+    /// Policy no longer holds the commands of a folder: its files are tried at once.
+    mutating func endHold(of folder: String, at now: MonotonicTime) {
+        heldFolders.remove(folder)
+        retry([folder], at: now)
     }
 
     /// Ends the deferral of a file.

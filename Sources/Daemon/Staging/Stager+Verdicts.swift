@@ -18,6 +18,7 @@ extension Stager {
                 case .ready: break
                 case .failed(let error): try await handle(error, asset)
                 case .away(let reason): waitForDisk(asset, reason)
+                case .held(let hold): wait(asset, for: hold)
                 }
             }
         } catch let error as StoreError {
@@ -188,6 +189,43 @@ extension Stager {
     private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
         locator.diskIsAway(asset.folder, reason)
         postpone(asset, .absent, reason, isReported: true)
+    }
+
+    // MARK: Exports that policy applies to
+
+    /// A command that failed after policy had refused or stopped a connection of it is run again when that is over.
+    ///
+    /// - Parameter gates: Those of commands that policy applies to. Their connections have ended when this returns.
+    func withHolds(
+        _ results: [(AssetRecord, CopyResult)], _ gates: [Int64: ProgramGate]
+    ) async -> [(AssetRecord, CopyResult)] {
+        var judged: [(AssetRecord, CopyResult)] = []
+        for (asset, result) in results {
+            let hold = await gates[asset.id]?.finished().hold
+            if let hold, case .failed(let error) = result, error.isOfCommand {
+                judged.append((asset, .held(hold)))
+            } else {
+                judged.append((asset, result))
+            }
+        }
+        return judged
+    }
+
+    private func wait(_ asset: AssetRecord, for hold: Hold) {
+        if deferrals.hold(CopyDeferrals.Source(asset), at: context.clocks.monotonic()) {
+            context.log.info(
+                "policy holds the command of `export`; the files of the folder wait",
+                ["folder": asset.folder, "reason": hold.text])
+        }
+        _ = stagingHolds.set("\(asset.id)", hold)
+    }
+
+    /// Tries the exports that policy held and no longer holds.
+    func retryHeldExports() async {
+        for folder in deferrals.heldFolders
+        where await policed.connections.scheduler.hold(on: .export(folder: folder)) == nil {
+            deferrals.endHold(of: folder, at: context.clocks.monotonic())
+        }
     }
 
     /// The disk of these folders is present again: copies that waited for it are tried at once.

@@ -14,6 +14,8 @@ actor Stager {
     let locator: SourceLocator
     let mediaReading: MediaReading
     let making: LiveStaging
+    /// Gives commands of exports with `network: policy` their part of the network.
+    let policed: PolicedPrograms
     let troubles: Alerts
     /// Reasons why single assets wait for their copy, by asset number.
     let stagingHolds: Alerts
@@ -57,11 +59,12 @@ actor Stager {
 
     init(
         context: Context, stateHealth: StateHealth, locator: SourceLocator, mediaReading: MediaReading,
-        making: LiveStaging, troubles: Alerts, stagingHolds: Alerts, signals: WakeUps,
+        making: LiveStaging, policed: PolicedPrograms, troubles: Alerts, stagingHolds: Alerts, signals: WakeUps,
         reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
         (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
         (self.mediaReading, self.making, self.troubles) = (mediaReading, making, troubles)
+        self.policed = policed
         (self.stagingHolds, signal, unsettledSignal) = (stagingHolds, signals.staging, signals.unsettled)
         workers =
             (0..<Self.maxWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
@@ -113,6 +116,7 @@ actor Stager {
     private func nextBatch(exports: Bool) async throws -> [CopyJob] {
         let now = context.clocks.monotonic()
         if deferrals.isBlocked(at: now) { return [] }
+        if exports { await retryHeldExports() }
         let waiting = deferrals.waiting(at: now)
         let kept = turns == nil ? try await context.store.read { try $0.turns.of(.copies) } : FolderTurns()
         // Another worker may have read it meanwhile.
@@ -278,7 +282,7 @@ actor Stager {
             isCancelled.set()
         }
         for job in batch { making.end(job.asset.id) }
-        await finish(results)
+        await finish(await withHolds(results, maker.gates))
         for job in batch {
             stops[job.asset.id] = nil
             admission.end(job.ticket)

@@ -22,6 +22,14 @@ struct AttemptContext: Sendable {
 }
 
 extension AttemptContext {
+    /// Records how attempts end.
+    ///
+    /// - Parameter accounts: The accounts of a transfer, by upload.
+    func recorder(_ ledger: Ledger, _ stateHealth: StateHealth, _ accounts: [String: QuotaAccount]) -> AttemptRecorder {
+        AttemptRecorder(
+            context: context, live: live, stops: stops, ledger: ledger, stateHealth: stateHealth, accounts: accounts)
+    }
+
     /// The digests of a copy's parts that a destination wants, if they were made.
     func parts(of asset: AssetRecord, for destination: any Destination) async throws -> PartDigests {
         if destination.requestedDigests(forSize: asset.stagedSize).isEmpty { return PartDigests() }

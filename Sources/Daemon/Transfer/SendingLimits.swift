@@ -16,4 +16,11 @@ struct SendingLimits: Sendable {
             if let own = applied[id] { account.setQuotas(own.quotas) }
         }
     }
+
+    /// These rules apply to a running request besides transfers from now on.
+    func apply(_ applied: AppliedRules, to request: BackgroundRequests.BackgroundRequest) {
+        guard let permit = request.permit, request.purpose.network == .policy else { return }
+        bandwidth.update(permit.ruleLimit, to: applied)
+        permit.account?.setQuotas(applied.quotas)
+    }
 }

@@ -34,11 +34,14 @@ package struct Program: Sendable {
     package var passedDescriptor: CInt?
     /// The user with whose rights alone it runs; `nil` for this process's own. Only root can change the user.
     package var user: ServiceUser?
+    /// The part of the network to which it is held, with all that it starts; `nil` for no such limit.
+    package var confinement: Confinement?
 
     package init(
         words: [[UInt8]], environment: [String], folder: FilePath, input: [UInt8] = [],
-        passedDescriptor: CInt? = nil, user: ServiceUser? = nil
+        passedDescriptor: CInt? = nil, user: ServiceUser? = nil, confinement: Confinement? = nil
     ) {
+        self.confinement = confinement
         self.passedDescriptor = passedDescriptor
         self.user = user
         self.input = input
@@ -169,9 +172,11 @@ package struct Program: Sendable {
                             lists.0.withUnsafeBufferPointer { words in
                                 lists.1.withUnsafeBufferPointer { variables in
                                     Self.withUser(user) { user in
-                                        sluice_spawn(
-                                            words.baseAddress, variables.baseAddress, folder, input, output, errors,
-                                            passedDescriptor ?? -1, user)
+                                        Self.withConfinement(confinement) { confinement in
+                                            sluice_spawn(
+                                                words.baseAddress, variables.baseAddress, folder, input, output,
+                                                errors, passedDescriptor ?? -1, user, confinement)
+                                        }
                                     }
                                 }
                             }
@@ -190,6 +195,16 @@ package struct Program: Sendable {
                 keeps_lease: user.keepsLease ? 1 : 0)
             return body(&given)
         }
+    }
+
+    private static func withConfinement<R>(
+        _ confinement: Confinement?, _ body: (UnsafePointer<sluice_confinement>?) -> R
+    ) -> R {
+        guard let confinement else { return body(nil) }
+        var given = sluice_confinement(
+            port: confinement.port, holds_tcp: confinement.support.holdsTCP ? 1 : 0,
+            filters_calls: confinement.support.filtersCalls ? 1 : 0)
+        return body(&given)
     }
 
     private static func copied(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {

@@ -39,8 +39,8 @@ extension ComponentScene {
             transport: PermittedTransport(Transport(names: parts.addresses)), secrets: parts.secrets, clocks: clocks)
         let hooks = Hooks(
             context: context, stateHealth: parts.stateHealth, counters: parts.counters,
-            slots: AsyncSemaphore(slots: Hooks.slots) {}, signal: parts.signals.hook, scheduler: scheduler,
-            sender: sender, events: cache)
+            slots: AsyncSemaphore(slots: Hooks.slots) {}, signal: parts.signals.hook,
+            programs: HookPrograms(sender: sender, policed: parts.policed(scheduler)), events: cache)
         let reloader = ConfigurationReloader(
             context: context, lifecycle: lifecycle, reloading: reloading,
             factory: DestinationFactory(

@@ -10,7 +10,7 @@ import Transport
 @Suite("Requests of commands without a daemon")
 struct StandaloneRequestSenderTests {
     /// - Returns: The kind of the hold on a request to `nas`; `nil` if it was sent.
-    private func hold(_ scene: ComponentScene, _ network: WebHook.Network) async -> Hold.Kind? {
+    private func hold(_ scene: ComponentScene, _ network: HookNetwork) async -> Hold.Kind? {
         let requests = StandaloneRequestSender(scene.parts.settings, StandaloneNetworkReport())
         switch await requests.perform("nas", network, { _ in true }) {
         case .success: return nil

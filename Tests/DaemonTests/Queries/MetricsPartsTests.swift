@@ -55,7 +55,7 @@ struct MetricsPartsTests {
 
     @Test("the notices of a hook count as held only while some wait")
     func hooks() {
-        var queue = HookQueue(Hook(name: "h", target: .command(["/x"])))
+        var queue = HookQueue(Hook(name: "h", target: .command(CommandHook(["/x"]))))
         let hold = Hold(.backoff, since: clocks.wall(), text: "it failed")
         var view = MetricsView()
         view.enter(queue, hold)

@@ -108,10 +108,12 @@ struct RequestLoopTests {
         let slots = AsyncSemaphore(slots: Hooks.slots) { signals.wake(for: .notices) }
         let hooks = Hooks(
             context: scene.context, stateHealth: scene.parts.stateHealth, counters: scene.parts.counters,
-            slots: slots, signal: signals.hook, scheduler: scene.scheduler,
-            sender: HookSender(
-                transport: PermittedTransport(GatedTransport(gate: gate)), secrets: scene.parts.secrets,
-                clocks: scene.clocks),
+            slots: slots, signal: signals.hook,
+            programs: HookPrograms(
+                sender: HookSender(
+                    transport: PermittedTransport(GatedTransport(gate: gate)), secrets: scene.parts.secrets,
+                    clocks: scene.clocks),
+                policed: scene.parts.policed(scene.scheduler)),
             events: EventCache(
                 context: scene.context, commits: signals.events, views: scene.views, live: scene.parts.live,
                 making: scene.parts.making))

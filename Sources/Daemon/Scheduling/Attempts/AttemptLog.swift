@@ -59,9 +59,18 @@ struct AttemptLog {
             ])
     }
 
-    /// - Parameter hold: Why the transfer was stopped; `nil` where another route is better.
-    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?) {
+    func reportEnded(_ exceptions: [OverrideRecord]) {
+        for exception in exceptions {
+            log.notice(
+                "exception ended",
+                ["scope": exception.scope.rawValue, "name": exception.name, "by": exception.author])
+        }
+    }
+
+    /// - Parameter hold: Why the transfer was stopped; `nil` where its quotas are used up, or another route is better.
+    func reportStopped(_ transfer: RunningTransfers.Transfer, _ hold: Hold?, isOutOfQuota: Bool) {
         guard let hold else {
+            if isOutOfQuota { return reportOutOfQuota(transfer.destination) }
             return log.notice("transfer continues over another route", ["destination": transfer.destination])
         }
         log.notice(

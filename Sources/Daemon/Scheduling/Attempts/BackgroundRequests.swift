@@ -5,25 +5,42 @@ enum RequestPurpose: Hashable, Sendable {
     /// Removes the leftovers of a cancelled upload.
     case removal
     /// Delivers a notice of a hook.
-    case notice(WebHook.Network)
+    case notice(HookNetwork)
     /// Asks for the free space for uploads of these files. It may be sent if one of them may be.
     case space(files: Set<FileClass>)
     /// A person asks: a check, a list, a test notice.
-    case command(WebHook.Network)
+    case command(HookNetwork)
+    /// A command makes a file to upload from one of this folder.
+    case export(folder: String)
+    /// A program is connected to a server, by the name of the place.
+    ///
+    /// - Parameter folder: The folder whose rules apply to it.
+    case connection(place: String, folder: String?)
 
     /// `policy`: every rule applies. `any`: neither quotas, pauses nor costs hold it.
-    var network: WebHook.Network {
+    var network: HookNetwork {
         switch self {
         case .notice(let network), .command(let network): network
-        case .removal, .space: .policy
+        case .removal, .space, .export, .connection: .policy
         }
     }
+
+    /// The folder whose files it is for; `nil` for none, or for many.
+    var folder: String? {
+        switch self {
+        case .export(let folder): folder
+        case .connection(_, let folder): folder
+        case .removal, .notice, .space, .command: nil
+        }
+    }
+
+    var isConnection: Bool { if case .connection = self { true } else { false } }
 
     /// Whether a loop waits to send it, and has to be woken when it may be sent.
     var isAwaited: Bool {
         switch self {
-        case .removal, .notice: network == .policy
-        case .space, .command: false
+        case .removal, .notice, .export: network == .policy
+        case .space, .command, .connection: false
         }
     }
 }
@@ -37,7 +54,13 @@ struct BackgroundRequests: Sendable, RecordsChanges {
         let purpose: RequestPurpose
         /// The route that it uses.
         let route: Admission.Route
+        /// The server of a connection, whose routes are inspected while it runs.
+        var site: DestinationSite?
+        /// Its permission, whose limits may become others while it runs.
+        var permit: TransferPermit?
         let stop: @Sendable () -> Void
+        /// Returns when it has ended.
+        var ended: @Sendable () async -> Void = {}
         /// The reason why it was stopped.
         var hold: Hold?
     }
@@ -45,7 +68,7 @@ struct BackgroundRequests: Sendable, RecordsChanges {
     var changes: FactChanges = []
     private var running: [Int: BackgroundRequest] = [:]
     private var lastNumber = 0
-    /// Destinations and hooks that no byte may be sent to, and where a removal or a notice waits.
+    /// Destinations, hooks and exports that no byte may be sent to, and where a removal, a notice or a file waits.
     private(set) var closed: Set<String> = []
 
     /// - Returns: A number for ``end(_:)``.
@@ -54,6 +77,15 @@ struct BackgroundRequests: Sendable, RecordsChanges {
         running[lastNumber] = request
         if request.purpose.isAwaited { closed.remove(request.account) }
         return lastNumber
+    }
+
+    /// The servers of running connections, by the name of the place.
+    var sites: [String: DestinationSite] {
+        var sites: [String: DestinationSite] = [:]
+        for request in running.values {
+            if case .connection(let place, _) = request.purpose, let site = request.site { sites[place] = site }
+        }
+        return sites
     }
 
     /// Records the end of a request. One that was stopped waits to be sent again, if a loop waits for it.
@@ -71,17 +103,33 @@ struct BackgroundRequests: Sendable, RecordsChanges {
 
     /// Marks the requests that policy no longer allows.
     ///
-    /// - Returns: These requests, each with its hold; the caller stops them.
-    mutating func forbid(_ hold: (BackgroundRequest) -> Hold?) -> [BackgroundRequest] {
+    /// - Parameters:
+    ///   - rules: The rules that apply to a request now; or the hold on it.
+    ///   - apply: Applies them.
+    /// - Returns: The forbidden requests, each with its hold; the caller stops them.
+    mutating func forbid(
+        _ rules: (BackgroundRequest) -> Result<AppliedRules, RequestHeldError>,
+        _ apply: (AppliedRules, BackgroundRequest) -> Void = { _, _ in }
+    ) -> [BackgroundRequest] {
         var stopped: [BackgroundRequest] = []
         for (number, request) in running where request.hold == nil {
-            guard let hold = hold(request) else { continue }
-            var request = request
-            request.hold = hold
-            running[number] = request
-            stopped.append(request)
+            switch rules(request) {
+            case .success(let rules): apply(rules, request)
+            case .failure(let held):
+                var request = request
+                request.hold = held.hold
+                running[number] = request
+                stopped.append(request)
+            }
         }
         return stopped
+    }
+
+    /// Returns when the connections of programs that were stopped until now are closed.
+    func connectionsStopped() async {
+        for request in running.values where request.hold != nil && request.purpose.isConnection {
+            await request.ended()
+        }
     }
 
     /// Records that something waits at a place that nothing may be sent to.
@@ -95,5 +143,6 @@ struct BackgroundRequests: Sendable, RecordsChanges {
         if free.isEmpty { return }
         closed.subtract(free)
         changes.formUnion([.removals, .notices])
+        if free.contains(where: ProgramPayer.isExport) { changes.insert(.exports) }
     }
 }

@@ -157,12 +157,12 @@ struct StoredFacts: Sendable {
 }
 
 extension Destination {
-    /// The server that a learned size of requests belongs to; `nil` for a folder.
+    /// The server that a learned size of requests belongs to; `nil` for a folder, and for what is no destination.
     var requestSizePlace: String? {
         switch site {
         case .here: "here"
         case .server(let host, let port): "\(host):\(port)"
-        case .folder: nil
+        case .folder, .addresses, .anywhere: nil
         }
     }
 }

@@ -174,13 +174,13 @@ final class NetworkInspector: Sendable {
                 // Without a rule that depends on them the system resolves names.
                 networkState.nameServers = [:]
                 for (name, site) in sites {
-                    if depends, report == nil, case .server = site {
+                    if depends, report == nil, site.isOverNetwork {
                         networkState.reaches[name] = .unseen("NetworkManager and ModemManager have not answered yet")
                         continue
                     }
                     let mayGo = { paths in mayAsk(name, metering, paths) }
                     var servers = NameServers()
-                    if depends, case .server = site { servers = try inspection.nameServers(mayGo) }
+                    if depends, site.isOverNetwork { servers = try inspection.nameServers(mayGo) }
                     if depends { networkState.nameServers?[name] = servers }
                     networkState.reaches[name] = try reachability(
                         site, &inspection, servers, depends: depends, mayAsk: mayGo)
@@ -196,6 +196,31 @@ final class NetworkInspector: Sendable {
         }
     }
 
+    /// The routes to a server whose addresses are known.
+    ///
+    /// - Parameter gatewaysMatter: Whether some rule identifies networks by their gateways.
+    /// - Returns: Also the addresses that belong to other machines; and whether a question is pending whose answer
+    ///   arrives in a moment.
+    func find(
+        _ addresses: [IPAddress], port: UInt16, gatewaysMatter: Bool
+    ) async -> (addresses: [IPAddress], reachability: Reachability, isUnfinished: Bool) {
+        let report = report
+        do {
+            return try await blocking {
+                var inspection = try NetworkInspection(
+                    metering: Metering(links: try Links.all(), report: report ?? NetworkReport()),
+                    gatewaysMatter: gatewaysMatter)
+                let own = Set(inspection.metering.links.values.flatMap(\.addresses).map(\.address))
+                let others = try addresses.filter { address in
+                    // The kernel also keeps addresses to this machine that no interface has.
+                    try address.mayBeElsewhere && !own.contains(address) && Routes.route(to: address)?.link != 1
+                }
+                if others.isEmpty { return ([], .local, false) }
+                return (others, try inspection.reachability(others, port), inspection.isUnfinished)
+            }
+        } catch { return (addresses.filter(\.mayBeElsewhere), .unseen("\(error)"), false) }
+    }
+
     private func reachability(
         _ site: DestinationSite, _ inspection: inout NetworkInspection, _ servers: NameServers, depends: Bool,
         mayAsk: ([NetworkPath]) -> Bool
@@ -203,6 +228,12 @@ final class NetworkInspector: Sendable {
         switch site {
         case .here: return .local
         case .folder(let path, let cost): return inspection.reachability(folder: path, cost)
+        case .addresses(let addresses, let port): return try inspection.reachability(addresses, port)
+        case .anywhere:
+            let paths = depends ? try inspection.defaultPaths() : []
+            if depends, !paths.isEmpty { return .over(paths) }
+            return !depends && inspection.leadsAnywhere
+                ? .any : .offline("no network interface has a route to other networks")
         case .server(let host, let port):
             if let address = IPAddress(host) { return try inspection.reachability([address], port) }
             if !depends {

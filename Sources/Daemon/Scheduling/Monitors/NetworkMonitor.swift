@@ -17,7 +17,8 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     var changes: FactChanges = []
     /// The state of the networks; `nil` while no rule depends on it.
     private(set) var metering: Metering? { didSet { if metering != oldValue { changes.insert(.policy) } } }
-    /// The route to each destination and to each hook that is an address.
+    /// The route to each destination, to each hook whose bytes policy applies to, and to each server that a program is
+    /// connected to.
     private(set) var routes: [String: Reached] = [:]
     /// The addresses of this machine.
     private var addresses: Set<IPAddress> = []
@@ -59,6 +60,13 @@ struct NetworkMonitor: Sendable, RecordsChanges {
     mutating func endRound() -> Bool {
         isInspecting = inspectsAgain
         return inspectsAgain
+    }
+
+    /// Records the route to a server that a program wants to connect to. An inspection that is under way does not know
+    /// the server: it is repeated.
+    mutating func add(_ place: String, _ reachability: Reachability, at now: WallTime) {
+        routes[place] = Reached(reachability: reachability, since: now)
+        if isInspecting { inspectsAgain = true }
     }
 
     /// Records the routes that one inspection has found, without a decision.

@@ -80,6 +80,9 @@ package struct StandaloneNetworkReport: Sendable {
                         reaches[name] =
                             try known[host].map { try inspection.reachability($0, port) }
                             ?? .over(try inspection.defaultPaths())
+                    case .addresses(let addresses, let port):
+                        reaches[name] = try inspection.reachability(addresses, port)
+                    case .anywhere: reaches[name] = .over(try inspection.defaultPaths())
                     }
                 }
                 let refused = try reaches.compactMap { name, reachability in

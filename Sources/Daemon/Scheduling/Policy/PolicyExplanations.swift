@@ -46,7 +46,7 @@ extension PolicySnapshot {
     func hold(ofFolder name: String) -> Hold? { hardBlockers(on: folder(name)).first }
 
     /// The hold on notices to an address; `nil` when there is none.
-    func hold(ofHook name: String, _ network: WebHook.Network) -> Hold? {
+    func hold(ofHook name: String, _ network: HookNetwork) -> Hold? {
         hold(on: .notice(network), at: Hook.account(name))
     }
 

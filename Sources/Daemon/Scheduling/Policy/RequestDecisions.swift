@@ -7,7 +7,7 @@ extension PolicySnapshot {
     ///
     /// - Parameter account: The destination or hook that pays for it.
     func route(for purpose: RequestPurpose, at account: String) -> Result<Admission.Route, RequestHeldError> {
-        let destination = destination(account)
+        let destination = destination(account, for: purpose)
         var first: Hold?
         for origin in origins(of: purpose) {
             let blockers = blockers(on: destination, from: origin, purpose, isUnderWay: false)
@@ -32,10 +32,12 @@ extension PolicySnapshot {
         }
     }
 
-    /// The hold on a request that is running; `nil` where it may continue.
-    func hold(on request: BackgroundRequests.BackgroundRequest) -> Hold? {
-        if request.purpose.network == .any { return nil }
-        let destination = destination(request.account)
+    /// The rules that apply to a request that is running; or the hold on it, where it may not continue.
+    func presentRules(
+        of request: BackgroundRequests.BackgroundRequest
+    ) -> Result<AppliedRules, RequestHeldError> {
+        if request.purpose.network == .any { return .success(AppliedRules()) }
+        let destination = destination(request.account, for: request.purpose)
         var first: Hold?
         for origin in origins(of: request.purpose) {
             let blockers = blockers(on: destination, from: origin, request.purpose, isUnderWay: true)
@@ -47,17 +49,31 @@ extension PolicySnapshot {
                 case .open(let present) = routeDecision(to: same, from: origin, request.purpose),
                 present.isSame(as: request.route)
             {
-                return nil
+                return .success(present.applied)
             }
             first = first ?? Hold(.offline, since: inputs.now, text: "its route is not available any more")
         }
-        return first
+        return first.map { .failure(RequestHeldError(hold: $0)) } ?? .success(AppliedRules())
+    }
+
+    /// The state of who pays for a request, reached as the request is sent.
+    private func destination(_ account: String, for purpose: RequestPurpose) -> Admission.DestinationState {
+        var state = destination(account)
+        if case .connection(let place, _) = purpose {
+            let reached = network.routes[place]
+            state.reachability = reached?.reachability ?? .unseen(Admission.notExamined)
+            if let reached { state.reachabilitySince = reached.since }
+        }
+        return state
     }
 
     /// The files that a request is sent for: it may be sent if it may be for one of them. `nil` for no folder.
     private func origins(of purpose: RequestPurpose) -> [Admission.FolderState?] {
-        if case .space(let files) = purpose { return files.sorted().map { folder($0) } }
-        return [nil]
+        switch purpose {
+        case .space(let files): files.sorted().map { folder($0) }
+        case .export(let name), .connection(_, let name?): [folder(name)]
+        case .removal, .notice, .command, .connection: [nil]
+        }
     }
 
     private func blockers(

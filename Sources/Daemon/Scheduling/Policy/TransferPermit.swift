@@ -1,5 +1,6 @@
 internal import Config
 internal import Core
+internal import Egress
 internal import Linux
 internal import Names
 internal import Store
@@ -117,6 +118,25 @@ struct TransferPermit: RequestPermit {
         return try await transport.send(request)
     }
 
+    /// Carries a connection of a program. The limits apply to both of its directions.
+    ///
+    /// - Parameter spent: The traffic of the look-up of its name.
+    func carry(_ connection: EgressConnection, to addresses: [IPAddress], owing spent: Spending) async -> EgressEnd {
+        guard let account else { return .stopped }
+        account.spend(spent.bytes)
+        account.receive(spent.received)
+        do { try await account.prepare(for: QuotaAccount.unknownLength) } catch {
+            connection.refuse(.held("a quota is used up"))
+            return .stopped
+        }
+        defer { account.ended() }
+        account.setEndHandler { _ in connection.stop() }
+        return await connection.relay(
+            EgressRoute(
+                addresses: addresses, interface: interface, throttles: throttles + [account.throttle],
+                onWire: account.spend, onArrived: account.receive))
+    }
+
     var rate: Int64? { throttles.compactMap(\.rate).min() }
 
     func allowance(for count: Int64) -> Int64 { account?.allowance(for: count) ?? count }
@@ -182,14 +202,14 @@ extension PolicySnapshot {
         return route(for: purpose, at: account).map { route in
             let permit = TransferPermit(
                 .policy(generation), interface: route.interface,
-                throttles: isExempt ? [] : bandwidth.throttles(to: account, from: nil),
+                throttles: isExempt ? [] : bandwidth.throttles(to: account, from: purpose.folder),
                 ruleLimit: bandwidth.throttle(of: isExempt ? AppliedRules() : route.applied),
                 requestRules: bandwidth.requestRules(for: account),
                 nameServers: bandwidth.nameServers(for: account),
                 account: QuotaAccount(
-                    SpendingAccount(destination: account, folder: nil, network: route.ledger),
-                    QuotaState.Class(account, from: nil, route.applied.quotas), step: nil,
-                    isExempt: isExempt, isFree: route.ledger == .local, in: ledger),
+                    SpendingAccount(destination: account, folder: purpose.folder, network: route.ledger),
+                    QuotaState.Class(account, from: purpose.folder, route.applied.quotas), step: nil,
+                    isExempt: isExempt, isFree: route.ledger == .local, isOpenEnded: purpose.isConnection, in: ledger),
                 accounts: [:], onAddressLost: nil)
             return (permit, route)
         }
@@ -206,7 +226,7 @@ extension PolicySnapshot {
     ///   - account: The destination or hook.
     ///   - counter: Counts its bytes.
     func permit(
-        standalone network: WebHook.Network, at account: String, _ counter: TrafficCounter
+        standalone network: HookNetwork, at account: String, _ counter: TrafficCounter
     ) -> Result<TransferPermit, RequestHeldError> {
         let rules = RequestRules(clocks: SystemClocks())
         if let destination = settings.destination(named: account) { rules.set(destination.policy) }

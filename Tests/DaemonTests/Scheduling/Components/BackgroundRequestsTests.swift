@@ -1,4 +1,5 @@
 import Core
+import Linux
 import Synchronization
 import Testing
 
@@ -7,6 +8,10 @@ import Testing
 @Suite("Requests besides transfers")
 struct BackgroundRequestsTests {
     private func hold(_ text: String) -> Hold { Hold(.metered, since: WallTime(milliseconds: 1), text: text) }
+
+    private func paused(_ account: String) -> Result<AppliedRules, RequestHeldError> {
+        account == "nas" ? .failure(RequestHeldError(hold: hold("costs"))) : .success(AppliedRules())
+    }
 
     private func request(
         _ account: String, _ purpose: RequestPurpose = .removal
@@ -18,10 +23,10 @@ struct BackgroundRequestsTests {
     func forbidden() throws {
         var requests = BackgroundRequests()
         let (first, second) = (requests.begin(request("nas")), requests.begin(request("hook door", .notice(.policy))))
-        let stopped = requests.forbid { $0.account == "nas" ? hold("costs") : nil }
+        let stopped = requests.forbid { paused($0.account) }
         #expect(stopped.map(\.account) == ["nas"])
         #expect(stopped.first?.hold?.text == "costs")
-        let again = requests.forbid { $0.account == "nas" ? hold("costs") : nil }
+        let again = requests.forbid { paused($0.account) }
         #expect(again.isEmpty)
         #expect(requests.end(first)?.text == "costs")
         #expect(requests.end(second) == nil)
@@ -33,11 +38,12 @@ struct BackgroundRequestsTests {
         arguments: [
             (RequestPurpose.removal, true), (.notice(.policy), true), (.notice(.any), false),
             (.space(files: [FileClass(folder: "cam", mask: .unknown)]), false), (.command(.policy), false),
+            (.connection(place: "nas port 80", folder: nil), false),
         ])
     func stopped(_ purpose: RequestPurpose, waits: Bool) {
         var requests = BackgroundRequests()
         let number = requests.begin(request("nas", purpose))
-        _ = requests.forbid { _ in hold("paused") }
+        _ = requests.forbid { _ in .failure(RequestHeldError(hold: hold("paused"))) }
         _ = requests.end(number)
         #expect(requests.closed == (waits ? ["nas"] : []))
         // It may be allowed again since it was stopped, so the scheduler has to decide once more.
@@ -57,6 +63,47 @@ struct BackgroundRequestsTests {
         #expect(requests.takeChanges() == [.removals, .notices])
         requests.open { _ in true }
         #expect(requests.takeChanges() == [])
+    }
+
+    @Test("an export that may run again wakes the copies")
+    func exports() {
+        var requests = BackgroundRequests()
+        _ = requests.close("export cam")
+        requests.open { _ in true }
+        #expect(requests.takeChanges() == [.removals, .notices, .exports])
+    }
+
+    @Test("the rules that apply now reach the requests that may continue, and no other one")
+    func rules() {
+        var requests = BackgroundRequests()
+        _ = requests.begin(request("nas", .connection(place: "nas port 80", folder: nil)))
+        _ = requests.begin(request("hook door", .connection(place: "door port 80", folder: nil)))
+        var applied: [String] = []
+        let stopped = requests.forbid({ paused($0.account) }, { applied.append($1.account) })
+        #expect(stopped.map(\.account) == ["nas"] && applied == ["hook door"])
+    }
+
+    @Test("who waits for stopped connections waits until each has ended, and for no other request")
+    func ended() async {
+        var requests = BackgroundRequests()
+        let gate = AsyncSignal()
+        let order = Mutex<[String]>([])
+        for (account, purpose) in [
+            ("nas", RequestPurpose.connection(place: "nas port 80", folder: nil)), ("nas", .removal),
+            ("hook door", .connection(place: "door port 80", folder: nil)),
+        ] {
+            var one = request(account, purpose)
+            one.ended = {
+                await gate.wait()
+                order.withLock { $0.append("\(account) \(purpose.isConnection)") }
+            }
+            _ = requests.begin(one)
+        }
+        _ = requests.forbid { paused($0.account) }
+        let waiting = Task { [requests] in await requests.connectionsStopped() }
+        gate.signal()
+        await waiting.value
+        #expect(order.withLock { $0 } == ["nas true"])
     }
 
     @Test("a place is open as soon as what waited there is sent")

@@ -15,7 +15,8 @@ struct FactChangesTests {
     enum Fact: CaseIterable, Sendable {
         case transferStarted, transferEnded, capacityAsked, capacityAnswered, freedSpaceUnknown, freedSpace
         case destinationHeld, destinationReconsidered, paused, pausesUnchanged, allowed, exceptionsUnchanged
-        case uploadsCancelled, closed, closedWithCommand, opened, supplyChanged, answeredFirst, answeredFileAgain
+        case uploadsCancelled, closed, closedWithCommand, opened, exportOpened, supplyChanged, answeredFirst,
+            answeredFileAgain
         case routeFirst, clockSet, configurationChanged, stopped
         case drained, drainedAgain, routeAgain, interfaceUsed, networksFound, networksUnchanged, networksOfFolders
 
@@ -28,6 +29,7 @@ struct FactChangesTests {
                 [.scheduling]
             case .paused: [.scheduling, .removals, .notices]
             case .opened: [.removals, .notices]
+            case .exportOpened: [.removals, .notices, .exports]
             case .transferStarted, .capacityAsked, .freedSpaceUnknown, .destinationHeld, .pausesUnchanged,
                 .exceptionsUnchanged, .closed, .answeredFileAgain, .routeFirst, .routeAgain, .interfaceUsed,
                 .stopped, .drained, .drainedAgain, .networksFound, .networksUnchanged:
@@ -44,7 +46,8 @@ struct FactChangesTests {
             case .transferStarted, .transferEnded, .capacityAsked, .capacityAnswered, .freedSpaceUnknown, .freedSpace,
                 .destinationHeld, .destinationReconsidered, .pausesUnchanged, .drainedAgain, .exceptionsUnchanged,
                 .closed,
-                .closedWithCommand, .opened, .supplyChanged, .answeredFileAgain, .routeAgain, .interfaceUsed, .clockSet,
+                .closedWithCommand, .opened, .exportOpened, .supplyChanged, .answeredFileAgain, .routeAgain,
+                .interfaceUsed, .clockSet,
                 .stopped, .networksUnchanged:
                 false
             }
@@ -105,6 +108,9 @@ struct FactChangesTests {
             facts.close("nas")
         case .opened:
             facts.close("nas")
+            facts.requests.open { _ in true }
+        case .exportOpened:
+            facts.close(ProgramPayer.export(folder: "cam").account)
             facts.requests.open { _ in true }
         case .supplyChanged: facts.power.wakeForReading()
         case .answeredFirst, .answeredFileAgain:
