@@ -70,7 +70,8 @@ struct WakeUps: Sendable {
         wake(
             for: changes,
             [
-                (.scheduling, [scheduling, counting]), (.removals, [removal]), (.notices, [hook]), (.exports, [staging]),
+                (.scheduling, [scheduling, counting]), (.removals, [removal]), (.notices, [hook]),
+                (.exports, [staging]),
                 // It tries to write the state until that succeeds.
                 (.stateFailing, [scheduling]),
                 (.stateWritable, [scheduling, staging, release, removal, retention, media, hook, mounts]),
