@@ -213,6 +213,8 @@ package struct PolicyOverrides: Hashable, Sendable {
     /// Of a destination.
     package var trafficClass: TrafficClass?
     package var rules = PolicyRules()
+
+    package init() {}
 }
 
 package struct ControlSettings: Hashable, Sendable {

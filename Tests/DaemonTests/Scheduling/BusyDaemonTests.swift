@@ -41,7 +41,7 @@ struct BusyDaemonTests {
 
     private func scene(_ shape: (inout Settings) throws -> Void) async throws -> DaemonScene {
         let scene = try await DaemonScene(shape)
-        await scene.daemon.ruler.use(camera.status)
+        await scene.daemon.scheduler.use(camera.status)
         return scene
     }
 
@@ -83,7 +83,7 @@ struct BusyDaemonTests {
             settings.policy.rules = PolicyRules(busy: Self.command)
             settings.folders[1].policy.rules = PolicyRules(bandwidth: [RateRule(limit: 0)])
         }
-        let scheduler = scene.daemon.ruler
+        let scheduler = scene.daemon.scheduler
         let held = try await scene.add("a.mp4", in: "solo")
         let sent = try await scene.add("b.mp4")
         try await scene.reach(.completed, [sent])
@@ -128,7 +128,7 @@ struct BusyDaemonTests {
         #expect(scene.remote.objects.count == 1)
         camera.answer = .free
         try await eventually("the remote object has been deleted") { scene.remote.objects.isEmpty }
-        try await eventually("no check is scheduled") { try await scene.daemon.ruler.nextDeadline() == nil }
+        try await eventually("no check is scheduled") { try await scene.daemon.scheduler.nextDeadline() == nil }
         try await scene.stop()
     }
 
@@ -137,7 +137,7 @@ struct BusyDaemonTests {
         let folder = TemporaryFolder()
         let mark = folder.path.appending("run/recording")
         let scene = try await DaemonScene { $0.policy.rules = PolicyRules(busy: BusyRule(.file(mark))) }
-        let scheduler = scene.daemon.ruler
+        let scheduler = scene.daemon.scheduler
         try await eventually("the file has been checked") {
             await scheduler.snapshot.inputs.busy[.file(mark)]?.isFree == true
         }
@@ -187,7 +187,7 @@ struct BusyDaemonTests {
         try folder.write("recording", [])
         let (here, nowhere) = (folder.path.appending("recording"), folder.path.appending("nothing"))
         let scene = try await DaemonScene { _ in }
-        await scene.daemon.ruler.use(busyTimeout: .seconds(60))
+        await scene.daemon.scheduler.use(busyTimeout: .seconds(60))
         scene.remote.standard = .waitUploading
         let id = try await scene.add("a.mp4")
         try await scene.isRunning(1)
@@ -216,14 +216,14 @@ struct BusyDaemonTests {
         try await eventually("the upload waits for the camera") {
             try await scene.daemon.why(id).answers.first?.text == text
         }
-        let planned = await scene.daemon.ruler.snapshot.planned.inputs
+        let planned = await scene.daemon.scheduler.snapshot.planned.inputs
         #expect(planned.busy[Self.command.source]?.answer == .busy)
         camera.answer = .free
         try await scene.reach(.completed, [id])
         try await eventually("the answer of the camera no longer counts") {
-            await scene.daemon.ruler.snapshot.inputs.busy.isEmpty
+            await scene.daemon.scheduler.snapshot.inputs.busy.isEmpty
         }
-        #expect(await scene.daemon.ruler.snapshot.planned.inputs.busy[Self.command.source]?.isFree == true)
+        #expect(await scene.daemon.scheduler.snapshot.planned.inputs.busy[Self.command.source]?.isFree == true)
         try await scene.stop()
     }
 }

@@ -18,7 +18,7 @@ struct WindowTests {
         let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
         let id = try await scene.add("a.mp4")
         try await scene.reach(.queued, [id])
-        let hold = try #require(await scene.daemon.ruler.shown().holds(folder: "cam", destination: "nas").first)
+        let hold = try #require(await scene.daemon.scheduler.shown().holds(folder: "cam", destination: "nas").first)
         #expect(hold.kind == .rule)
         #expect(hold.text == "outside the windows of policy: `windows: [\"22:00-06:00\"]`")
         #expect(hold.since == (try Times.local(6)))
@@ -58,11 +58,11 @@ struct WindowTests {
         let clocks = try Times.clocks(5, 30)
         let scene = try await DaemonScene(clocks: clocks) { $0.policy.rules = Times.night }
         try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
-        let before = try #require(try await scene.daemon.ruler.nextDeadline())
+        let before = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(before == .seconds(1800))
         // No loop is signalled.
         clocks.advance(by: .seconds(1801))
-        let after = try #require(try await scene.daemon.ruler.nextDeadline())
+        let after = try #require(try await scene.daemon.scheduler.nextDeadline())
         #expect(after == .milliseconds(10))
         try await scene.stop()
     }
@@ -78,11 +78,11 @@ struct WindowTests {
         let bound = try await scene.add("b.mp4", in: "solo")
         try await scene.reach(.completed, [free])
         try await scene.reach(.queued, [bound])
-        let texts = await scene.daemon.ruler.shown().holds(folder: "solo", destination: "nas").map(\.text)
+        let texts = await scene.daemon.scheduler.shown().holds(folder: "solo", destination: "nas").map(\.text)
         #expect(texts.count == 1 && texts[0].hasPrefix("outside the windows of folder solo: `windows: ["))
         scene.goOn(clocks, to: try Times.local(23))
         try await eventually("the scheduler waits again") { scene.daemon.signals.scheduling.isWaiting }
-        let closed = await scene.daemon.ruler.shown().holds(folder: "solo", destination: "nas").map(\.text)
+        let closed = await scene.daemon.scheduler.shown().holds(folder: "solo", destination: "nas").map(\.text)
         #expect(closed.count == 1 && closed[0].hasPrefix("outside the windows of destinations.nas: "))
         let classes = try #require(try await scene.daemon.status().classes)
         #expect(classes.map(\.folder) == ["solo"] && classes.map(\.waiting) == [1])
@@ -125,7 +125,7 @@ struct WindowTests {
         let bound = try await scene.add("b.mp4", in: "solo")
         try await scene.reach(.completed, [free])
         try await scene.reach(.queued, [bound])
-        let hold = try #require(await scene.daemon.ruler.shown().holds(folder: "solo", destination: "nas").first)
+        let hold = try #require(await scene.daemon.scheduler.shown().holds(folder: "solo", destination: "nas").first)
         #expect(hold.kind == .clock)
         #expect(hold.text.contains("the clock is not set"))
         clocks.step(by: .milliseconds(try Times.local(12).milliseconds - clocks.wall().milliseconds))
