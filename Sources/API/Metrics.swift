@@ -29,7 +29,7 @@ package struct Metric: Hashable, Sendable {
         "files_detected_total", .counter, ["folder"], "Files found for upload, including new versions of known files")
     package static let uploads = Metric(
         "uploads_total", .counter, ["destination", "result"],
-        "Uploads that ended; result is completed, duplicate (not sent, because its content was there), failed, cancelled or expired"
+        "Uploads that ended; result is completed, duplicate (not sent, because its content was there), failed, cancelled, expired or superseded (another destination of first_of has the file)"
     )
     package static let uploadBytes = Metric(
         "upload_bytes_total", .counter, ["destination"], "Bytes of files that were sent and verified")
@@ -76,7 +76,8 @@ package struct Metric: Hashable, Sendable {
         "Time at which the oldest upload that has not ended was created")
     package static let held = Metric(
         "held_uploads", .gauge, ["destination", "reason"],
-        "Queued uploads whose folder or destination has a hold; reason is the kind of the hold that ends last")
+        "Queued uploads whose folder or destination has a hold, or that wait for another destination; reason is the kind of the hold that ends last"
+    )
     package static let destinationOpen = Metric(
         "destination_open", .gauge, ["destination"], "Whether no hold stops all uploads to it (1)")
     package static let lastSuccess = Metric(

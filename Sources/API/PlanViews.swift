@@ -123,6 +123,8 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
     package var copying: Int64
     /// Files that were paused one by one, which are not planned.
     package var paused: Int64
+    /// Files that go only if another destination does not have them in time, which are not planned.
+    package var standby: Int64
     /// Seconds in which some of it is sent, and in which it could be sent while other uploads have the slots.
     package var going: Int64
     package var turns: Int64
@@ -133,7 +135,8 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
 
     package init(
         folder: String, destination: String, files: Int64, bytes: Int64, ends: String? = nil, leftFiles: Int64,
-        leftBytes: Int64, copying: Int64, paused: Int64, going: Int64, turns: Int64, waits: [PlanWaitView],
+        leftBytes: Int64, copying: Int64, paused: Int64, standby: Int64, going: Int64, turns: Int64,
+        waits: [PlanWaitView],
         obstacles: [PlanObstacleView]
     ) {
         self.folder = folder
@@ -145,6 +148,7 @@ package struct PlanQueueView: Codable, Sendable, Hashable {
         self.leftBytes = leftBytes
         self.copying = copying
         self.paused = paused
+        self.standby = standby
         self.going = going
         self.turns = turns
         self.waits = waits
@@ -189,11 +193,14 @@ package struct PlanWaitView: Codable, Sendable, Hashable {
 }
 
 extension PlanView {
-    package init(_ plan: Plan, rates: [PlanRateView], backlog: [(copying: Int64, paused: Int64)], notes: [String]) {
+    package init(
+        _ plan: Plan, rates: [PlanRateView], backlog: [(copying: Int64, paused: Int64, standby: Int64)],
+        notes: [String]
+    ) {
         self.init(
             from: plan.from.description, until: plan.until.description, isCut: plan.isCut, rates: rates,
             steps: plan.steps.map(PlanStepView.init),
-            queues: zip(plan.outcomes, backlog).map { PlanQueueView($0, copying: $1.copying, paused: $1.paused) },
+            queues: zip(plan.outcomes, backlog).map { PlanQueueView($0, $1) },
             notes: notes)
     }
 }
@@ -214,11 +221,12 @@ extension PlanStepView {
 }
 
 extension PlanQueueView {
-    fileprivate init(_ outcome: Plan.Outcome, copying: Int64, paused: Int64) {
+    fileprivate init(_ outcome: Plan.Outcome, _ backlog: (copying: Int64, paused: Int64, standby: Int64)) {
         self.init(
             folder: outcome.folder, destination: outcome.destination, files: outcome.files, bytes: outcome.bytes,
             ends: outcome.ends?.description, leftFiles: outcome.left.files, leftBytes: outcome.left.bytes,
-            copying: copying, paused: paused, going: Int64(outcome.going.inSeconds),
+            copying: backlog.copying, paused: backlog.paused, standby: backlog.standby,
+            going: Int64(outcome.going.inSeconds),
             turns: Int64(outcome.turns.inSeconds),
             waits: outcome.waits.map { wait in
                 PlanWaitView(

@@ -30,13 +30,14 @@ package struct ShownState: RawRepresentable, Hashable, Sendable, Codable {
     package static let failed = Self(rawValue: "failed")
     package static let cancelled = Self(rawValue: "cancelled")
     package static let expired = Self(rawValue: "expired")
+    package static let superseded = Self(rawValue: "superseded")
     /// Only as a filter: a view shows `waiting`, with the hold.
     package static let paused = Self(rawValue: "paused")
 
     /// The states that a list can be filtered by, by name.
     package static let all: [ShownState] = [
         .cancelled, .completed, .expired, .failed, .finishing, .opening, .paused, .queued, .settling, .staging,
-        .uploading, .waiting,
+        .superseded, .uploading, .waiting,
     ]
 
     // MARK: Of files without an upload, and of folders

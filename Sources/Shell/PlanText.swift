@@ -139,6 +139,11 @@ private func waiting(_ plan: PlanView, _ page: PlanPage) -> [String] {
             entries.append(
                 "\(queue.folder) -> \(queue.destination)  \(files(queue.paused)) paused by a person, not planned")
         }
+        if queue.standby > 0 {
+            entries.append(
+                "\(queue.folder) -> \(queue.destination)  \(files(queue.standby)) only if they are not verified in time at "
+                    + "another destination, not planned")
+        }
     }
     return page.section("Waiting now", entries)
 }

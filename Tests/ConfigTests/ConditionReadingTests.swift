@@ -88,10 +88,32 @@ struct ConditionReadingTests {
         ])
         #expect(folder.routes == [UploadRoute(to: "nas"), UploadRoute(to: "cloud", when: when)])
         #expect(try read(EffectiveConfiguration(loaded).yaml).settings.folders.first?.routes == folder.routes)
-        #expect(folder.destinations(of: FileFacts(size: 1, kind: .photo, duration: nil)) == ["nas"])
-        #expect(folder.destinations(of: FileFacts(size: 1, kind: .video, duration: 9_000)) == ["nas"])
-        #expect(folder.destinations(of: FileFacts(size: 1, kind: .video, duration: nil)) == ["nas", "cloud"])
+        func taken(_ kind: FileKind, _ duration: Int64?) -> [String] {
+            folder.routes(for: FileFacts(size: 1, kind: kind, duration: duration)).flatMap(\.destinations)
+        }
+        #expect(taken(.photo, nil) == ["nas"])
+        #expect(taken(.video, 9_000) == ["nas"])
+        #expect(taken(.video, nil) == ["nas", "cloud"])
         #expect(try routes("{to: cloud, if: {kind: photo}}").settings.folders.first?.uploadTo == ["cloud"])
+    }
+
+    @Test("an item of `upload_to` may name several destinations of which one is enough, and is printed with them")
+    func alternatives() throws {
+        let loaded = try routes("[{first_of: [nas, cloud], after: 6h, if: {kind: video}}]")
+        let folder = try #require(loaded.settings.folders.first)
+        let hours = Duration.seconds(6 * 3600)
+        #expect(
+            folder.routes
+                == [UploadRoute(firstOf: ["nas", "cloud"], after: hours, when: .fact(.file(.kind([.video]))))])
+        #expect(folder.uploadTo == ["nas", "cloud"])
+        let yaml = EffectiveConfiguration(loaded).yaml
+        #expect(yaml.contains("first_of: [nas, cloud], after: 6h"))
+        #expect(try read(yaml).settings.folders.first?.routes == folder.routes)
+        #expect(
+            folder.routes(to: ["cloud", "gone"]) == [
+                UploadRoute(firstOf: ["cloud"], after: hours, when: .fact(.file(.kind([.video])))),
+                UploadRoute(to: "gone"),
+            ])
     }
 
     @Test(
@@ -104,6 +126,15 @@ struct ConditionReadingTests {
             ("[{to: nas, if: {metered: true}}]", "upload_to[0].if: asks for more than the file"),
             ("[{to: nas, when: {kind: video}}]", "no setting is called `when` here"),
             ("[[nas]]", "takes a name"),
+            ("[{first_of: [nas, cloud]}]", "upload_to[0].after: `after` is missing; say how long a file waits"),
+            ("[{first_of: [nas], after: 6h}]", "upload_to[0].first_of: names fewer than two destinations"),
+            ("[{first_of: nas, after: 6h}]", "upload_to[0].first_of: takes a list"),
+            ("[{first_of: [nas, nas], after: 6h}]", "upload_to[0].first_of[1]: `nas` is named twice"),
+            ("[cloud, {first_of: [nas, cloud], after: 6h}]", "upload_to[1].first_of[1]: `cloud` is named twice"),
+            ("[{first_of: [nas, cluod], after: 6h}]", "upload_to[0].first_of[1]: no destination is called `cluod`"),
+            ("[{first_of: [nas, cloud], after: 0s}]", "upload_to[0].after: "),
+            ("[{first_of: [nas, cloud], to: nas, after: 6h}]", "upload_to[0].to: goes without `first_of`"),
+            ("[{to: nas, if: {kind: video}, after: 6h}]", "upload_to[0].after: belongs to `first_of: [nas, cloud]`"),
         ])
     func mistakenRoute(_ text: String, _ message: String) {
         #expect { _ = try routes(text) } throws: { "\($0)".contains(message) }

@@ -289,7 +289,7 @@ extension PlanView {
             PlanQueueView(
                 folder: "front", destination: "archive", files: 500, bytes: 50_000_000_000,
                 ends: "2026-11-22T23:30:00.000Z", leftFiles: 88, leftBytes: 12_000_000_000, copying: 3, paused: 1,
-                going: 28_800, turns: 0,
+                standby: 2, going: 28_800, turns: 0,
                 waits: [
                     PlanWaitView(
                         kind: "rule", text: "outside the windows of policy", from: "2026-11-20T08:00:00.000Z",

@@ -47,7 +47,8 @@ struct ComponentScene {
     static func settings(in root: FilePath) throws -> Settings {
         func folder(_ name: FilePath) throws -> FolderSettings {
             FolderSettings(
-                watch: WatchRule(name: name.display, path: root.appending(name)), uploadTo: ["nas"], afterUpload: .keep,
+                watch: WatchRule(name: name.display, path: root.appending(name)), routes: [UploadRoute(to: "nas")],
+                afterUpload: .keep,
                 empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"), metadata: [:],
                 key: nil, context: [:], policy: PolicyOverrides())
         }

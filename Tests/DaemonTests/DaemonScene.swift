@@ -23,19 +23,22 @@ struct DaemonScene {
     ///   - retry: Waits between attempts; the test decides whether they pass or last.
     ///   - cap: Bytes that staged copies may take.
     ///   - folder: The folder of an earlier daemon, to continue in its place.
+    ///   - second: The remote behind destinations of the type `second`.
     ///   - shape: Further settings.
     ///   - solo: Uploads at the same time from the folder `solo`; the folder `cam` has no limit of its own.
     init(
         retry: Duration = .milliseconds(10), cap: Int64? = nil, solo: Int? = nil, clocks: any Clocks = SystemClocks(),
         folder: TemporaryFolder = TemporaryFolder(),
-        remote: ScriptedRemote = ScriptedRemote(), _ shape: (inout Settings) throws -> Void = { _ in }
+        remote: ScriptedRemote = ScriptedRemote(), second: ScriptedRemote = ScriptedRemote(),
+        _ shape: (inout Settings) throws -> Void = { _ in }
     ) async throws {
         (self.folder, self.remote) = (folder, remote)
         let root = folder.path
         for name in ["cam", "solo", "state"] { try Files.makeFolders(root.appending(FilePath(name))) }
         func settings(_ name: FilePath, _ concurrency: Int? = nil) throws -> FolderSettings {
             FolderSettings(
-                watch: WatchRule(name: name.display, path: root.appending(name), exclude: ["*"]), uploadTo: ["nas"],
+                watch: WatchRule(name: name.display, path: root.appending(name), exclude: ["*"]),
+                routes: [UploadRoute(to: "nas")],
                 afterUpload: .keep, empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"),
                 metadata: [:], key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
         }
@@ -43,6 +46,9 @@ struct DaemonScene {
             values, _ in
             if values["bad"] != nil { throw UnusableSettingError(key: "bad", problem: "is bad") }
             return remote
+        }
+        let other = DestinationDefinition(type: DestinationSchema(name: "second", summary: "", keys: [])) { _, _ in
+            second
         }
         let written = Written(
             Settings(
@@ -61,7 +67,7 @@ struct DaemonScene {
         written.edit { $0 = shaped }
         self.written = written
         let daemon = try await Daemon.start(
-            written.settings, kinds: [kind] + DestinationTable.builtIn, clocks: clocks, log: .silent,
+            written.settings, kinds: [kind, other] + DestinationTable.builtIn, clocks: clocks, log: .silent,
             reloading: Reloading(load: { try written.load() }))
         self.daemon = daemon
         running = Task { try await daemon.run() }

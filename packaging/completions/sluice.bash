@@ -84,7 +84,7 @@ _sluice_value() {
         "list --list")
             _sluice_words ongoing completed failed cancelled history ;;
         *" --state")
-            _sluice_words cancelled completed expired failed finishing opening paused queued settling staging uploading waiting ;;
+            _sluice_words cancelled completed expired failed finishing opening paused queued settling staging superseded uploading waiting ;;
         "plan --metered" | *" --roaming" | *" --lan" | "policy --metered")
             _sluice_words yes no ;;
         *" --by")

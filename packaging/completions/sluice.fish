@@ -160,7 +160,7 @@ complete -c sluice -n '__sluice_at status' -l socket -d 'the daemon\'s socket (d
 complete -c sluice -n '__sluice_at status' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at list' -l list -d 'only this list: ongoing, completed, failed or cancelled, or the history of uploads that left these lists' -x -a 'ongoing completed failed cancelled history'
-complete -c sluice -n '__sluice_at list' -l state -d 'only this state: cancelled, completed, expired, failed, finishing, opening, paused, queued, settling, staging, uploading or waiting' -x -a 'cancelled completed expired failed finishing opening paused queued settling staging uploading waiting'
+complete -c sluice -n '__sluice_at list' -l state -d 'only this state: cancelled, completed, expired, failed, finishing, opening, paused, queued, settling, staging, superseded, uploading or waiting' -x -a 'cancelled completed expired failed finishing opening paused queued settling staging superseded uploading waiting'
 complete -c sluice -n '__sluice_at list' -l destination -d 'only uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at list' -l folder -d 'only files of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at list' -l text -d 'only paths that contain this text' -x

@@ -48,7 +48,8 @@ package struct PolicyExplanation: Sendable {
             own.overrides(folder.policy)
             places.append(
                 Place(
-                    name: "folder \(name)", about: "uploads from \(name), which go to \(listed(folder.uploadTo))",
+                    name: "folder \(name)",
+                    about: "uploads from \(name), which go to \(listed(folder.routes.map(\.words)))",
                     rules: own.found))
         }
         places.removeAll { $0.rules.isEmpty }

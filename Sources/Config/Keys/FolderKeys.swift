@@ -127,9 +127,19 @@ extension SourceAction {
 
 extension UploadRoute: SettingsValue {
     static let keys: [Key<Self>] = [
-        Key("to", \.to, .name),
+        Key("to", of: { $0.after == nil ? $0.destinations.first : nil }, { name, _ in .value(.text(name)) })
+            .takes(.name),
+        Key("first_of", of: { $0.after == nil ? nil : $0.destinations }, { names, _ in .value(names.inFile) })
+            .takes(.list(.name)),
+        Key("after", \.after, .duration(waits)),
         Key("if", of: \.when) { when, _ in .value(when.inFile) }.takes(.oneOrList(.section("when"))),
     ]
 
-    var inFile: WrittenValue { when == nil ? .text(to) : Self.keys.inFile(of: self) }
+    /// How long one destination may be waited for before the next one may take over.
+    static let waits = Duration.seconds(1) ... .seconds(365 * 86_400)
+
+    var inFile: WrittenValue {
+        if after == nil, when == nil, let name = destinations.first { return .text(name) }
+        return Self.keys.inFile(of: self)
+    }
 }

@@ -20,7 +20,7 @@ enum KeyTexts {
         folders[].path | required | the folder to watch; while it does not exist it is absent, and Sluice looks for \
         it every 10 s; with wildcards it stands for one folder on each card
         folders[].recursive | `true` | watch the folders inside it too
-        folders[].upload_to | required | destinations; each file goes to all of them, or to those whose condition holds
+        folders[].upload_to | required | destinations; each file goes to all of them, to those whose condition holds, or to the first of several that has it
         folders[].include | every file | files to pick up
         folders[].exclude | nothing | exceptions to `include`
         folders[].min_size | none | smaller files are ignored
@@ -174,9 +174,12 @@ enum KeyTexts {
         pause[].name | required | the name of the rule in messages; unique in its list
         pause[].when | required | what is not sent, and when: a condition, or a list of conditions of which one is enough
         pause[].override | `allow` | `never`: `sluice allow` makes no exception from it
-        upload_to[].to | required | the destination
-        upload_to[].if | required | which files go there: a condition about the file, or a list of conditions of which one is \
-        enough
+        upload_to[].to | required, or `first_of` | the destination
+        upload_to[].first_of | none | destinations of which one is enough, in the order in which they are tried
+        upload_to[].after | required with `first_of` | how long a file waits for each destination before the next may take \
+        over
+        upload_to[].if | required with `to` | which files go there: a condition about the file, or a list of conditions of \
+        which one is enough
         when.between | any time | times of the day
         when.except | none | days on which the windows of `between` do not begin
         when.network | any | names from `policy.networks`; bytes would leave over one of them

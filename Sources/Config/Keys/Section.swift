@@ -82,7 +82,7 @@ struct Section: Sendable {
             "windows": "in a condition, the time is `between: \"22:00-06:00\"`",
         ])
     /// A mapping in `upload_to`.
-    static let route = Section(path: "upload_to[]", UploadRoute.keys)
+    static let route = Section(path: "upload_to[]", UploadRoute.keys, exactlyOneOf: ["to", "first_of"])
     /// An item of any `quotas`.
     static let quota = Section(
         path: "quotas[]", Quota.keys,

@@ -5,7 +5,7 @@ extension FolderSettings {
     /// configuration can name it: `-` is no valid folder name.
     package static let received: FolderSettings = FolderSettings(
         // No file is ever there: it only names the source of such bytes.
-        watch: WatchRule(name: receivedName, path: "/dev/stdin"), uploadTo: [], afterUpload: .delete, empty: .upload,
+        watch: WatchRule(name: receivedName, path: "/dev/stdin"), routes: [], afterUpload: .delete, empty: .upload,
         name: Template.builtIn("{name}"))
 
     static let receivedName = "-"

@@ -76,10 +76,8 @@ package struct FolderSettings: Hashable, Sendable {
     }
 
     package var watch: WatchRule
-    /// Names of destinations, without repeats, at least one.
-    package var uploadTo: [String]
-    /// Which files each destination takes; every file, where it has no condition.
-    package var uploadIf: [String: Condition] = [:]
+    /// Where its files go. No destination is named twice.
+    package var routes: [UploadRoute]
     package var afterUpload = SourceAction.keep
     /// With ``SourceAction/keep``.
     package var retention = Retention()
@@ -113,24 +111,30 @@ package struct FolderSettings: Hashable, Sendable {
         watch.requirement.mount.flatMap { MountPattern(path: watch.path, mount: $0) }
     }
 
-    /// The items of `upload_to`.
-    package var routes: [UploadRoute] {
-        get { uploadTo.map { UploadRoute(to: $0, when: uploadIf[$0]) } }
-        set {
-            uploadTo = newValue.map(\.to)
-            uploadIf = Dictionary(
-                newValue.compactMap { route in route.when.map { (route.to, $0) } },
-                uniquingKeysWith: { first, _ in first })
-        }
+    /// The names of the destinations of its routes, at least one.
+    package var uploadTo: [String] {
+        get { routes.flatMap(\.destinations) }
+        set { routes = newValue.map { UploadRoute(to: $0) } }
     }
 
-    /// The destinations that take a file.
-    package func destinations(of file: FileFacts) -> [String] { routes.filter { $0.takes(file) }.map(\.to) }
+    /// The routes that take a file.
+    package func routes(for file: FileFacts) -> [UploadRoute] { routes.filter { $0.takes(file) } }
+
+    /// The routes of a file that is recorded for these destinations: alternatives stay alternatives.
+    package func routes(to names: [String]) -> [UploadRoute] {
+        let known = routes.compactMap { route -> UploadRoute? in
+            var route = route
+            route.destinations.removeAll { !names.contains($0) }
+            return route.destinations.isEmpty ? nil : route
+        }
+        let others = names.filter { !uploadTo.contains($0) }
+        return known + others.map { UploadRoute(to: $0) }
+    }
 
     /// Whether it has to be known how long a recording is.
     package var routesByLength: Bool {
-        uploadIf.values.contains {
-            $0.fileQuestions.contains { if case .longerThan = $0 { true } else { false } }
+        routes.contains {
+            $0.when?.fileQuestions.contains { if case .longerThan = $0 { true } else { false } } ?? false
         }
     }
 

@@ -23,7 +23,7 @@ extension SettingsReading {
                 fields.require("name", "give the folder a name for lists and logs")
                 fields.require("path", "name the folder to watch")
                 fields.require("upload_to", "name at least one destination")
-                var folder = FolderSettings(watch: WatchRule(name: "", path: ""), uploadTo: [])
+                var folder = FolderSettings(watch: WatchRule(name: "", path: ""), routes: [])
                 let readable = FolderSettings.keys.read(fields, into: &folder, self)
                 let name = folder.watch.name
                 if name == FolderSettings.receivedName {
@@ -104,39 +104,7 @@ extension SettingsReading {
         }
     }
 
-    /// Names, and mappings with a name and the condition of the files that go there.
-    func routes(_ fields: MappingReader) -> [UploadRoute]? {
-        guard let node = fields.node("upload_to") else { return nil }
-        var items = [node]
-        if case .list(let list) = node.content { items = list }
-        if items.isEmpty { fields.error("names no destination; a folder needs at least one", "upload_to") }
-        var routes: [UploadRoute] = []
-        for (index, item) in items.enumerated() {
-            let key = fields.path(of: "upload_to") + (items.count == 1 && item.start == node.start ? "" : "[\(index)]")
-            guard let (found, when) = route(item, key) else { continue }
-            let remedy = "there is none; add it under `destinations`"
-            guard isKnown(found, "destination", destinationNames, remedy: remedy) else { continue }
-            if routes.contains(where: { $0.to == found.value }) {
-                findings.error("\(quoted(found.value)) is named twice", at: found.place, key: found.key)
-            } else {
-                routes.append(UploadRoute(to: found.value, when: when))
-            }
-        }
-        return routes
-    }
-
-    private func route(_ item: Node, _ key: String) -> (to: MappingReader.Found<String>, when: Condition?)? {
-        guard case .mapping = item.content else {
-            return findings.read(item, path: key, as: .name).map {
-                (MappingReader.Found(value: $0, node: item, key: key), nil)
-            }
-        }
-        let inner = MappingReader(item, .route, path: key, start: item.start, findings: findings)
-        inner.require("to", "name the destination, like `{to: nas, if: {kind: video}}`")
-        inner.require("if", "say which files go there, like `if: {kind: video}`; for every file, write the name alone")
-        let when = ConditionReading(self, in: .route).fileCondition(inner, "if")
-        return inner.read("to", as: .name).map { ($0, when) }
-    }
+    func routes(_ fields: MappingReader) -> [UploadRoute]? { RouteReading(self).routes(fields) }
 
     func sourceAction(_ fields: MappingReader) -> SourceAction {
         let source = fields.read("source", as: Reader<SourceWord>.choice)?.value

@@ -9,6 +9,8 @@ extension Failure {
         case rejection
         /// Its source is read in place, and there is a newer version of it.
         case newerSource
+        /// Another destination of `first_of` has the file.
+        case alternative
         /// A quota leaves less than its next request needs.
         case quota
 
@@ -23,6 +25,7 @@ extension Failure {
             case .age: .expired
             case .rejection: .skipped
             case .newerSource: .sourceChanged
+            case .alternative: .superseded
             case .quota: .shortOfQuota
             }
         }

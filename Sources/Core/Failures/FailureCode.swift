@@ -30,6 +30,8 @@ extension Failure.Code {
     package static let wastedOnMetered = Self(rawValue: "wasted_on_metered")
     /// The upload has waited for longer than `expires_after`.
     package static let expired = Self(rawValue: "expired")
+    /// Another destination of `first_of` has verified the file first.
+    package static let superseded = Self(rawValue: "superseded")
     /// A request to the destination was stopped by this program.
     package static let cancelled = Self(rawValue: "cancelled")
     /// After a rebuild it is not known whether the destination has the file already.
@@ -291,7 +293,7 @@ extension Failure.Code {
 extension Failure.Code {
     /// The codes of this program's own failures: without those that are made from a status or from a service's answer.
     package static let all: [Failure.Code] = [
-        .beforeUpload, .skipped, .shortOfQuota, .wastedOnMetered, .expired, .cancelled, .perhapsSent,
+        .beforeUpload, .skipped, .shortOfQuota, .wastedOnMetered, .expired, .superseded, .cancelled, .perhapsSent,
         .sourceMissing, .sourceAbsent, .sourceChanged, .sourceUnreadable,
         .largerThanStaging, .copyLost, .stagedChanged, .stagedUnreadable, .exportChanges, .exportFailed,
         .exportNoOutput, .exportTimeout,

@@ -21,6 +21,8 @@ package struct Hold: Hashable, Sendable {
         case clock, busy
         /// A rule under `pause`, `windows`, `metered: pause`, or a `bandwidth` of 0.
         case rule
+        /// Another destination of `first_of` is to have the file first.
+        case alternative
         /// The folder of the source is missing.
         case absent
         /// A file that is not an upload yet: it is not known to be finished.

@@ -14,6 +14,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
     package static let attemptFailed = Self(rawValue: "attempt_failed")
     package static let recovered = Self(rawValue: "recovered")
     package static let completed = Self(rawValue: "completed")
+    package static let alsoVerified = Self(rawValue: "also_verified")
     package static let failed = Self(rawValue: "failed")
     package static let cancelled = Self(rawValue: "cancelled")
     package static let removed = Self(rawValue: "removed")
@@ -28,7 +29,8 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
 
     /// The types for hooks. `progress` is not among them: it comes twice a second, and is not stored.
     package static let forHooks: [EventType] = [
-        .loaded, .added, .state, .attempt, .attemptFailed, .recovered, .completed, .failed, .cancelled, .removed,
+        .loaded, .added, .state, .attempt, .attemptFailed, .recovered, .completed, .alsoVerified, .failed, .cancelled,
+        .removed,
         .flushed, .source, .credential, .safeToRemove, .paused, .resumed, .quotaReached, .remoteDelete,
     ]
 

@@ -162,8 +162,9 @@ struct FileAdder: Sendable {
             var file = file
             file.settledBy = .added
             let facts = await intake.assets.facts(of: file)
-            let destinations = to.isEmpty ? intake.assets.destinations(of: file, folder, facts) : to
-            if destinations.isEmpty {
+            // Destinations that a person names are no alternatives: the file goes to each of them.
+            let routes = to.isEmpty ? intake.assets.routes(for: file, folder, facts) : to.map { UploadRoute(to: $0) }
+            if routes.isEmpty {
                 throw Refusal(
                     .conflict,
                     "no item of `upload_to` of folder \(folder.watch.name) takes \(file.path.display): name a destination with `--to`"
@@ -171,7 +172,7 @@ struct FileAdder: Sendable {
             }
             arrivals.append(
                 intake.assets.arrival(
-                    of: file, folder, to: destinations, key: request.key, context: request.context,
+                    of: file, folder, to: routes, key: request.key, context: request.context,
                     headers: request.headers, url: request.url, again: request.again, facts: facts))
         }
         if arrivals.isEmpty { return [] }

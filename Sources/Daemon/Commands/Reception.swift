@@ -183,7 +183,8 @@ struct Reception: Sendable {
         return intake.assets.arrival(
             of: SettledFile(
                 folder: folder.watch.name, root: root, relative: relative, status: status, identity: identity,
-                settledBy: .added), folder, to: destinations, key: request.key, context: request.context,
+                settledBy: .added), folder, to: destinations.map { UploadRoute(to: $0) }, key: request.key,
+            context: request.context,
             headers: request.headers, url: request.url)
     }
 

@@ -131,13 +131,14 @@ struct UploadCommands: Sendable {
     }
 
     private func retry(_ row: UploadRow) async throws {
+        try await refuseSuperfluous(row)
         await scheduler.end(row.upload.id)
         secrets.renew(of: row.upload.destination)
         let (staging, asset) = (context.staging, row.asset)
         let copy = try await blocking { try staging.size(of: asset.stagedName) }
         if asset.state == .staged, copy == asset.stagedSize {
             _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: true) }
-            return
+            return try await refuseSuperfluous(row)
         }
         let source = sources.source(asset.path)
         let status: FileStatus?
@@ -159,6 +160,19 @@ struct UploadCommands: Sendable {
                 id: row.upload.id)
         }
         _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: false) }
+        try await refuseSuperfluous(row)
+    }
+
+    /// - Throws: ``Refusal`` when another destination, which is enough, has the file.
+    private func refuseSuperfluous(_ row: UploadRow) async throws {
+        guard let winner = try await context.store.read({ try $0.alternatives.winner(over: row.upload) }) else {
+            return
+        }
+        throw Refusal(
+            .conflict,
+            "\(row.upload.id) was superseded: the file is verified at \(winner.destination), which is enough; `sluice add "
+                + "--again --to \(row.upload.destination) FILE` sends it to \(row.upload.destination) as well",
+            id: row.upload.id)
     }
 
     /// In parallel, so that they share transactions. An upload that cannot be retried does not affect the others.

@@ -78,7 +78,10 @@ struct MetricsCollector: Sendable {
         for (name, time) in try await context.store.read({ try $0.lists.oldestOngoing() }) {
             view.set(.oldest, [name], time)
         }
-        view.enter(now.held(try await context.store.read { try $0.lists.waitingClasses() }))
+        view.enter(
+            try await context.store.read {
+                now.held(try $0.lists.waitingClasses(), standby: try $0.alternatives.standby())
+            })
     }
 
     private func enterFolders(_ view: inout MetricsView) {

@@ -31,15 +31,15 @@ struct Intake: Sendable {
             guard let folder = context.configuration.folder(file.folder) else { continue }
             let own = await assets.facts(of: file)
             let media = own.isEmpty ? shared : own
-            let destinations =
+            let routes =
                 isUnit
-                ? assets.destinations(ofUnit: wanted, folder, shared, earlier: earlier)
-                : assets.destinations(of: file, folder, media)
-            if destinations.isEmpty {
+                ? assets.routes(forUnit: wanted, folder, shared, earlier: earlier)
+                : assets.routes(for: file, folder, media)
+            if routes.isEmpty {
                 left.append(file)
                 continue
             }
-            var arrival = assets.arrival(of: file, folder, to: destinations, facts: media)
+            var arrival = assets.arrival(of: file, folder, to: routes, facts: media)
             if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
             arrivals.append(arrival)
         }

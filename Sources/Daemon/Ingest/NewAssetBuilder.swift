@@ -9,9 +9,9 @@ struct NewAssetBuilder: Sendable {
     let sources: SourceFolders
     let mediaReading: MediaReading
 
-    /// - Parameter destinations: Names; the folder's own unless a person gave others.
+    /// - Parameter routes: Where it goes; the folder's own unless a person named destinations.
     func arrival(
-        of file: SettledFile, _ folder: FolderSettings, to destinations: [String], key: String? = nil,
+        of file: SettledFile, _ folder: FolderSettings, to routes: [UploadRoute], key: String? = nil,
         context: [String: String] = [:], headers: [String: String] = [:], url: String? = nil, again: Bool = false,
         facts: MediaFacts = MediaFacts()
     ) -> NewAsset {
@@ -23,12 +23,13 @@ struct NewAssetBuilder: Sendable {
         let export = folder.export(of: file.relative.name)
         if let export { sent = RemoteNaming(file.identity, as: naming.exported(export)) }
         sent.facts = facts
-        let orders = destinations.map { destination in
+        let orders = routes.destinationsWithChoices.map { destination, choice in
             var order = NewAsset.PlannedUpload(
                 destination: destination, name: sent.remoteName(folder.name),
                 mediaType: MediaType.of(sent.relative), key: key ?? folder.key.map { naming.text($0) },
                 context: folder.context.mapValues { naming.text($0) }.merging(context) { $1 },
                 metadata: metadata(of: folder, for: destination).mapValues { naming.text($0) })
+            order.choice = choice
             order.headers = headers
             order.url = url
             return order
@@ -51,10 +52,10 @@ struct NewAssetBuilder: Sendable {
 
     // MARK: Destinations
 
-    /// The destinations of `upload_to` that take a file. This is decided once: the uploads are recorded for them.
-    func destinations(of file: SettledFile, _ folder: FolderSettings, _ media: MediaFacts) -> [String] {
-        folder.destinations(
-            of: FileFacts(
+    /// The items of `upload_to` that take a file. This is decided once: the uploads are recorded for them.
+    func routes(for file: SettledFile, _ folder: FolderSettings, _ media: MediaFacts) -> [UploadRoute] {
+        folder.routes(
+            for: FileFacts(
                 size: file.status.size, kind: FileKind(mediaType: MediaType.of(file.relative)), duration: media.duration
             ))
     }
@@ -64,12 +65,12 @@ struct NewAssetBuilder: Sendable {
     /// - Parameters:
     ///   - media: The facts of the recording.
     ///   - earlier: The destinations of the file that they belong to, where that was recorded before.
-    func destinations(
-        ofUnit files: [SettledFile], _ folder: FolderSettings, _ media: MediaFacts, earlier: [String]
-    ) -> [String] {
-        if !earlier.isEmpty { return folder.uploadTo.filter(earlier.contains) }
+    func routes(
+        forUnit files: [SettledFile], _ folder: FolderSettings, _ media: MediaFacts, earlier: [String]
+    ) -> [UploadRoute] {
+        if !earlier.isEmpty { return folder.routes(to: earlier.filter(folder.uploadTo.contains)) }
         let first = files.first { folder.group?.isSidecar($0.relative.name) == false } ?? files.first
-        return first.map { destinations(of: $0, folder, media) } ?? []
+        return first.map { routes(for: $0, folder, media) } ?? []
     }
 
     // MARK: Facts of recordings
@@ -110,4 +111,16 @@ extension FolderSettings {
     /// The command that makes the file to upload; `nil` where the file itself is uploaded. A command processes videos;
     /// files that travel with them are sent unchanged.
     func export(of name: FilePath) -> ExportSettings? { group?.isSidecar(name) == true ? nil : export }
+}
+
+extension [UploadRoute] {
+    /// The destinations of all routes, each with its place among those of which one is enough.
+    fileprivate var destinationsWithChoices: [(destination: String, choice: NewAsset.Choice?)] {
+        enumerated().flatMap { number, route in
+            route.destinations.enumerated().map { position, destination in
+                let choice = route.after.map { NewAsset.Choice(number: number, wait: $0 * position) }
+                return (destination, route.destinations.count > 1 ? choice : nil)
+            }
+        }
+    }
 }

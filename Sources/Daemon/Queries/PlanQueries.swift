@@ -46,9 +46,10 @@ struct PlanQueries: Sendable {
         let plan = try await blocking { Plan(asked) }
         return PlanView(
             plan, rates: rates,
-            backlog: backlog.map { ($0.unstaged.files, $0.paused.files) }
-                + Array(repeating: (0, 0), count: basis.exemptCount),
-            notes: notes(asked, rates, network, leftOut: basis.leftOut))
+            backlog: backlog.map { ($0.unstaged.files, $0.paused.files, $0.standby.uploads.files) }
+                + Array(repeating: (0, 0, 0), count: basis.exemptCount),
+            notes: notes(asked, rates, network, leftOut: basis.leftOut) + takeOverNotes(plan, asked.inputs.now, backlog)
+        )
     }
 
     /// The network that a request describes.
@@ -73,6 +74,30 @@ struct PlanQueries: Sendable {
             views.append(RateEstimate(measured: measured, used: best[name]).view(of: name))
         }
         return views
+    }
+
+    /// Sentences about files that may go to a further destination, because the plan has not sent all files of their
+    /// folder to the one before it by then.
+    private func takeOverNotes(_ plan: Plan, _ now: WallTime, _ backlog: [ClassBacklog]) -> [String] {
+        let notes = backlog.compactMap { waiting -> String? in
+            guard waiting.standby.uploads.files > 0,
+                let route = context.configuration.folder(waiting.folder)?.routes.first(where: {
+                    $0.after != nil && $0.destinations.contains(waiting.destination)
+                })
+            else { return nil }
+            let due = now.advanced(by: waiting.standby.wait)
+            let earlier = route.destinations.prefix { $0 != waiting.destination }
+            let late = plan.outcomes.filter { outcome in
+                outcome.folder == waiting.folder && earlier.contains(outcome.destination) && outcome.files > 0
+                    && outcome.ends.map { $0 > due } ?? true
+            }
+            if late.isEmpty { return nil }
+            return
+                "files of \(waiting.folder) may go to \(waiting.destination) from \(due) on, which is not part of this plan: "
+                + "by then not all of them are sent to \(Set(late.map(\.destination)).sorted().joined(separator: ", "))"
+        }
+        // Files that conditions tell apart have one queue each.
+        return Set(notes).sorted()
     }
 
     private func notes(

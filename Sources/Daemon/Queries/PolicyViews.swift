@@ -8,11 +8,18 @@ internal import Store
 
 extension PolicySnapshot {
     /// The classes of waiting uploads that are held, each with its binding hold.
+    ///
+    /// - Parameter standby: The uploads that wait for another destination to have their files.
     func held(
-        _ waiting: [(upload: UploadClass, count: Int)]
+        _ waiting: [(upload: UploadClass, count: Int)], standby: [UploadClass: Standby]
     ) -> [(upload: UploadClass, count: Int, hold: Hold)] {
         waiting.compactMap { one, count in
-            holds(on: one).lastEnding.map { (one, count, $0) }
+            if let hold = holds(on: one).lastEnding { return (one, count, hold) }
+            guard let waiting = standby[one] else { return nil }
+            let hold = Hold(
+                .alternative, since: inputs.now, until: inputs.now.advanced(by: waiting.wait),
+                text: "go to \(one.destination) only if they are not verified in time at another destination")
+            return (one, Int(waiting.uploads.files), hold)
         }
     }
 

@@ -54,7 +54,7 @@ extension ShownState {
         case .opening, .uploading, .finishing: [.uploading]
         case .completed: [.completed]
         case .failed: [.failed]
-        case .cancelled, .expired: [.cancelled]
+        case .cancelled, .expired, .superseded: [.cancelled]
         default: nil
         }
     }

@@ -86,7 +86,9 @@ struct StatusCollector: Sendable {
     }
 
     private func classViews(_ parts: StatusParts) async throws -> [ClassView] {
-        let held = parts.now.held(try await context.store.read { try $0.lists.waitingClasses() })
+        let held = try await context.store.read {
+            parts.now.held(try $0.lists.waitingClasses(), standby: try $0.alternatives.standby())
+        }
         var begun: [UploadClass: Int] = [:]
         for one in held where one.hold.holdsOnlyNewUploads {
             begun[one.upload] = try await context.store.read { try $0.backlog.begun(one.upload) }

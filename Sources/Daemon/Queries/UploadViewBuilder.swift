@@ -86,6 +86,18 @@ struct UploadViewBuilder {
                 + "\(other.destination) as \(other.id): this one is skipped when that upload is complete")
     }
 
+    /// The hold of an upload that waits for alternatives before it.
+    ///
+    /// - Parameter awaited: The destinations of these.
+    func hold(awaiting awaited: [String], _ upload: UploadRecord) -> Hold? {
+        guard let standby = upload.standby else { return nil }
+        let until = wall.advanced(by: .milliseconds(max(0, standby - ran)))
+        return Hold(
+            .alternative, since: upload.createdAt, until: until,
+            text: "goes to \(upload.destination) only if the file is not verified in time at "
+                + (awaited.isEmpty ? "another destination" : awaited.joined(separator: ", ")))
+    }
+
     func view(_ row: UploadRow, _ facts: Facts) -> UploadView {
         // An upload that can never be sent has no next attempt.
         let next = facts.never == nil ? nextAttempt(row.upload) : nil
@@ -103,7 +115,7 @@ struct UploadViewBuilder {
         // A failure that was overcome is history, shown by the attempts.
         let showsFailure =
             upload.ending == .failed || (!upload.state.isTerminal && upload.state != .uploading)
-            || row.isSuperseded || row.isExpired || row.isSkipped
+            || row.isSuperseded || row.isSuperfluous || row.isExpired || row.isSkipped
         return UploadView(
             id: upload.id, key: upload.key, context: upload.context, folder: upload.folder,
             destination: upload.destination, path: asset.path.display,
@@ -137,7 +149,10 @@ struct UploadViewBuilder {
         case .staging where row.asset.state == .unsettled: .settling
         case .staging, .queued: holds.isEmpty ? ShownState(rawValue: row.upload.state.rawValue) : .waiting
         case .completed, .failed, .cancelled, .removed:
-            row.isExpired ? .expired : ShownState(rawValue: (row.upload.ended ?? row.upload.state).rawValue)
+            row.isExpired
+                ? .expired
+                : row.isSuperfluous
+                    ? .superseded : ShownState(rawValue: (row.upload.ended ?? row.upload.state).rawValue)
         }
     }
 

@@ -34,7 +34,17 @@ struct UploadViews: Sendable {
     func view(_ row: UploadRow, _ builder: inout UploadViewBuilder) async -> UploadView {
         var facts = facts(row, &builder)
         if let hold = await duplicateHold(row) { facts.own.append(hold) }
+        if let hold = await alternativeHold(row.upload, builder) { facts.own.append(hold) }
         return builder.view(row, facts)
+    }
+
+    /// The hold of an upload that waits for another destination to have the file.
+    private func alternativeHold(_ upload: UploadRecord, _ builder: UploadViewBuilder) async -> Hold? {
+        guard upload.state == .queued, upload.standby != nil,
+            // This is only an explanation, which the next request may have.
+            let awaited = try? await context.store.read({ try $0.alternatives.awaited(by: upload) })
+        else { return nil }
+        return builder.hold(awaiting: awaited.map(\.destination), upload)
     }
 
     /// For past events: the present holds did not exist then.

@@ -81,6 +81,9 @@ extension UploadView {
             return "it was refused: \(error?.message ?? "the reason is unknown"); `sluice retry \(id)` tries again"
         case .cancelled where error?.cause == .rejection:
             return "\(error?.message ?? "it was skipped"); `sluice retry \(id)` asks the program again"
+        case .superseded:
+            return (error?.message ?? "another destination has the file")
+                + (remoteDelete.flatMap { ["none", "done"].contains($0) ? nil : "; removal there: \($0)" } ?? "")
         case .cancelled where error?.cause == .newerSource:
             return error?.message ?? "its source changed while it was uploaded in place"
         case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"

@@ -148,7 +148,7 @@ extension WhyExplainer {
     private func isTakenNowhere(_ name: String, _ relative: FilePath, _ status: FileStatus) -> Bool {
         guard let folder = context.configuration.folder(name) else { return false }
         let kind = FileKind(mediaType: MediaType.of(relative))
-        return folder.destinations(of: FileFacts(size: status.size, kind: kind, duration: nil)).isEmpty
+        return folder.routes(for: FileFacts(size: status.size, kind: kind, duration: nil)).isEmpty
     }
 }
 

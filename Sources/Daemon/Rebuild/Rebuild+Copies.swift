@@ -99,7 +99,8 @@ extension Rebuild {
         let facts = await assets.facts(of: file, at: context.staging.path(FilePath("\(copy)")))
         var arrival = assets.arrival(
             of: file, folder,
-            to: told.isEmpty ? assets.destinations(of: file, folder, facts) : told.map(\.destination), facts: facts)
+            to: told.isEmpty ? assets.routes(for: file, folder, facts) : folder.routes(to: told.map(\.destination)),
+            facts: facts)
         for index in arrival.orders.indices {
             guard let upload = told.first(where: { $0.destination == arrival.orders[index].destination }) else {
                 continue

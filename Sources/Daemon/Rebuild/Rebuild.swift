@@ -255,8 +255,8 @@ package final class Rebuild: Sendable {
                         && $0.fits(size: file.status.size, modified: file.status.modified, sha256: nil)
                 }
             var isTaken = true
-            if !folder.uploadIf.isEmpty {
-                isTaken = !assets.destinations(of: file, folder, await assets.facts(of: file)).isEmpty
+            if folder.routes.contains(where: { $0.when != nil }) {
+                isTaken = !assets.routes(for: file, folder, await assets.facts(of: file)).isEmpty
             }
             if isLeftAlone || !isTaken || file.status.size == 0 && folder.empty == .skip {
                 skipped.append(file.identity)
@@ -298,7 +298,7 @@ package final class Rebuild: Sendable {
         let facts = await assets.facts(of: file)
         // `take` has checked the folder before.
         var arrival =
-            folder.map { assets.arrival(of: file, $0, to: assets.destinations(of: file, $0, facts), facts: facts) }
+            folder.map { assets.arrival(of: file, $0, to: assets.routes(for: file, $0, facts), facts: facts) }
             ?? NewAsset(file: file, action: .keep, priority: 0, orders: [])
         let source = sources.source(file.path)
         // Only for the question: nothing of it is read or sent.

@@ -182,6 +182,16 @@ struct PolicyTest {
         for destination in destinations where isHere(destination) {
             found.append("bytes to \(destination.name) stay on this machine")
         }
+        for route in folder.routes {
+            guard let after = route.after else { continue }
+            for (position, name) in route.destinations.enumerated().dropFirst()
+            where destinations.contains(where: { $0.name == name }) {
+                let earlier = route.destinations.prefix(position).joined(separator: ", ")
+                found.append(
+                    "\(earlier) has not verified the file within \(writtenTime(after * position)); before, it does not go to "
+                        + "\(name) (`first_of`)")
+            }
+        }
         let places =
             [("policy", settings.policy.rules)]
             + destinations.map { ("destinations.\($0.name)", $0.policy.rules) }

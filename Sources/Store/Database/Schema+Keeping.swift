@@ -67,4 +67,16 @@ extension Schema {
             ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size;
         END;
         """
+
+    /// Uploads of a file of which one is enough. Those that wait for an earlier one are in an index of their own, so that
+    /// a claim does not read through them.
+    static let alternatives = """
+        ALTER TABLE upload ADD COLUMN choice INTEGER;               -- uploads of an asset with the same number are alternatives
+        ALTER TABLE upload ADD COLUMN standby INTEGER NOT NULL DEFAULT 0;    -- when it may go, by the time that daemons have run, ms
+        DROP INDEX upload_next;
+        CREATE INDEX upload_next ON upload (destination, folder, mask, rank, sort, id, backoff_until)
+            WHERE state = 'queued' AND paused_at IS NULL AND standby = 0;
+        CREATE INDEX upload_standby ON upload (standby, destination, folder, mask, state, paused_at, size)
+            WHERE standby > 0;
+        """
 }

@@ -11,6 +11,8 @@ package enum UploadEnd: String, Hashable, Sendable, CaseIterable {
     case cancelled
     /// Because of its age.
     case expired
+    /// Because another destination, which is enough, has the file.
+    case superseded
 }
 
 /// Uploads that ended at one destination in one way since the start.

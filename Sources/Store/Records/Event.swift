@@ -14,6 +14,12 @@ package enum Event: Sendable, Hashable {
     case rebuilt(UploadState)
     /// Paused or resumed by a person.
     case held(Bool)
+    /// It may go now although another destination is enough, for this reason.
+    case takesOver(String)
+    /// It had ended in favour of another destination, and then its own had verified it as well.
+    ///
+    /// - Parameter winner: The destination that counts.
+    case alsoVerified(remoteID: String?, url: String?, at: String)
     case removed(list: String, reason: String?)
     /// Tried again, after a failure with this code.
     case attempt(number: Int64, code: Failure.Code)
@@ -47,7 +53,8 @@ package enum Event: Sendable, Hashable {
         case .added: .added
         case .moved(_, let next, _, _, _): EventType(endIn: next) ?? .state
         case .rebuilt(let state): EventType(endIn: state) ?? .state
-        case .held: .state
+        case .held, .takesOver: .state
+        case .alsoVerified: .alsoVerified
         case .removed: .removed
         case .attempt: .attempt
         case .attemptFailed: .attemptFailed
@@ -78,6 +85,12 @@ package enum Event: Sendable, Hashable {
             return detail
         case .rebuilt(let state): return [.from: "rebuild", .to: state.rawValue]
         case .held(let isHeld): return [.hold: isHeld ? "operator" : "", .reason: isHeld ? "paused" : "resumed"]
+        case .takesOver(let reason): return [.hold: "", .reason: "alternative", .note: reason]
+        case .alsoVerified(let remoteID, let url, let winner):
+            var detail: [EventField: String] = [.note: "superseded by \(winner)"]
+            detail[.remoteID] = remoteID
+            detail[.url] = url
+            return detail
         case .removed(let list, let reason): return [.list: list, .reason: reason ?? ""]
         case .attempt(let number, let code): return [.attempt: "\(number)", .code: code.rawValue]
         case .attemptFailed(let code, let message): return [.error: code.rawValue, .message: message]

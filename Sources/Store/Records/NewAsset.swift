@@ -17,6 +17,9 @@ package struct NewAsset: Sendable, Hashable {
         /// The address where to create it, in place of the destination's own.
         package var url: String?
 
+        /// Its place among destinations of which one is enough.
+        package var choice: Choice?
+
         package init(
             destination: String, name: FilePath, mediaType: String, key: String?, context: [String: String],
             metadata: [String: String]
@@ -28,6 +31,16 @@ package struct NewAsset: Sendable, Hashable {
             self.context = context
             self.metadata = metadata
         }
+    }
+
+    /// The place of an upload among uploads of which one is enough.
+    package struct Choice: Sendable, Hashable {
+        /// The same for all of them, and for no other uploads of the file.
+        package var number: Int
+        /// How long it waits for those before it; zero for the first.
+        package var wait: Duration
+
+        package init(number: Int, wait: Duration) { (self.number, self.wait) = (number, wait) }
     }
 
     package var file: SettledFile

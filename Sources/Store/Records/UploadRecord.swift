@@ -55,6 +55,11 @@ package struct UploadRecord: Sendable, Hashable {
     package var furthest: Int64 = 0
     /// What its file answers to the questions of conditions.
     package var mask = FileMask.unknown
+    /// Uploads of the same asset with the same number are alternatives: one of them is enough. `nil` where there are
+    /// none.
+    package var choice: Int64?
+    /// It waits for the alternatives before it until ``Store/currentRunTime`` is this; `nil`: it may go.
+    package var standby: Int64?
     /// Whether its last attempt failed, and no other has begun since.
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.
@@ -86,6 +91,9 @@ package struct UploadRow: Sendable, Hashable {
 
     /// Whether it has ended because a newer version of its source was found, which was uploaded in place.
     package var isSuperseded: Bool { upload.ending == .cancelled && failure?.cause == .newerSource }
+
+    /// Whether it has ended because another destination, which is enough, has the file.
+    package var isSuperfluous: Bool { upload.ending == .cancelled && failure?.cause == .alternative }
 
     /// Whether it has ended because `before_upload` rejected it.
     package var isSkipped: Bool { upload.ending == .cancelled && upload.isSkipped }

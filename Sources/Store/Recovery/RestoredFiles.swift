@@ -51,6 +51,23 @@ package struct RestoredFile: Sendable {
     }
 }
 
+extension RestoredFile {
+    /// Whether another destination, which is enough, holds the file.
+    fileprivate func isSuperfluous(_ order: NewAsset.PlannedUpload, _ upload: Upload) -> Bool {
+        guard let choice = order.choice?.number, !upload.knowledge.isHeld else { return false }
+        return zip(arrival.orders, uploads).contains { $0.choice?.number == choice && $1.knowledge.isHeld }
+    }
+}
+
+extension RestoredFile.Knowledge {
+    fileprivate var isHeld: Bool {
+        switch self {
+        case .done, .assumed: true
+        case .toSend, .undecided: false
+        }
+    }
+}
+
 /// Files that a rebuild found.
 package struct RestoredFiles<Access> {
     let tx: Transaction<Access>
@@ -85,7 +102,9 @@ extension RestoredFiles where Access == Writing {
 
     private func restore(_ file: RestoredFile) throws -> Int64 {
         let asset = try tx.assets.insert(file.arrival, numbered: file.copy)
-        let isToSend = file.uploads.contains { $0.knowledge == .toSend }
+        let isToSend = zip(file.arrival.orders, file.uploads).contains {
+            $1.knowledge == .toSend && !file.isSuperfluous($0, $1)
+        }
         // Without a copy it is staged when one of its uploads must be sent; otherwise nothing is necessary.
         let state: AssetState = file.copy != nil ? .staged : isToSend ? .arrived : .dropped
         try tx.connection.run(
@@ -97,7 +116,7 @@ extension RestoredFiles where Access == Writing {
             ])
         // Copies come first, so the version that is in the folder is the one that stays known.
         try tx.tombstones.insert(file.arrival.file.identity, asset: asset)
-        for (order, upload) in zip(file.arrival.orders, file.uploads) {
+        for (order, upload) in zip(file.arrival.orders, file.uploads) where !file.isSuperfluous(order, upload) {
             try restore(order, upload, of: asset, file)
         }
         if let size = file.stagedSize {

@@ -47,7 +47,10 @@ package struct ReleaseQueue<Access> {
 
     /// The decision for an asset: none while another asset that travels with it still needs its data.
     func verdict(_ asset: Int64) throws -> ReleaseVerdict {
-        let uploads = try tx.uploads.of(asset)
+        let all = try tx.uploads.of(asset)
+        // Of a choice only the verified upload counts: the others are superfluous, however they ended.
+        let decided = Set(all.filter { $0.ending == .completed }.compactMap(\.choice))
+        let uploads = all.filter { $0.ending == .completed || !($0.choice.map(decided.contains) ?? false) }
         let dismissed = uploads.contains { $0.state == .removed && $0.ended == .failed }
         let own = ReleaseVerdict(
             uploads: uploads.map { $0.state == .removed && $0.ended != .failed ? $0.ended ?? .removed : $0.state },

@@ -174,8 +174,10 @@ extension UploadTable where Access == Writing {
         try tx.connection.run(
             """
             INSERT INTO upload (id, asset, folder, destination, name, media_type, key, context, metadata, size,
-                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers, url)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15, ?16)
+                modified, rank, sort, state, generation, attempt, backoff_until, acked, created_at, headers, url, choice,
+                standby)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, 'staging', 1, 0, 0, 0, ?14, ?15, ?16, ?17,
+                ?18)
             """,
             [
                 .text(id), .integer(asset), .text(identity.folder), .text(order.destination), .blob(order.name.bytes),
@@ -186,10 +188,17 @@ extension UploadTable where Access == Writing {
                     tx.session.sortKey(
                         identity.folder, order.destination, size: identity.size, modified: identity.modified)),
                 .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
+                .init(order.choice.map { Int64($0.number) }), .integer(order.choice.map(standby) ?? 0),
             ])
         try tx.masks.update(id)
         try tx.events.append(.added, of: id)
         return id
+    }
+
+    /// When an upload of a choice may go: at once if it is the first.
+    private func standby(of choice: NewAsset.Choice) -> Int64 {
+        let wait = min(choice.wait.inSeconds, 1e9) * 1000
+        return wait > 0 ? max(1, tx.session.currentRunTime + Int64(wait)) : 0
     }
 
     /// Records that `before_upload` approves an upload that this run holds, perhaps with changes.
@@ -212,6 +221,7 @@ extension UploadTable where Access == Writing {
 extension Transaction {
     package var uploads: UploadTable<Access> { UploadTable(tx: self) }
     package var masks: FileMasks<Access> { FileMasks(tx: self) }
+    package var alternatives: Alternatives<Access> { Alternatives(tx: self) }
 }
 
 extension UploadRecord {
@@ -219,7 +229,8 @@ extension UploadRecord {
         "id", "asset", "folder", "destination", "name", "media_type", "key", "context", "metadata", "size",
         "modified", "rank", "state", "generation", "attempt", "paused_at", "backoff_until", "acked", "remote",
         "remote_delete", "created_at", "started_at", "finished_at", "ended", "ran_at", "approved", "headers",
-        "url", "sent", "named", "named_url", "failing_since", "furthest", "mask",
+        "url", "sent", "named", "named_url", "failing_since", "furthest", "mask", "choice",
+        "standby",
     ]
     /// Bytes up to which an upload has come: all sent bytes, unless the upload failed and the remote's state is
     /// unknown.
@@ -259,7 +270,8 @@ extension UploadRecord {
             sent: max(0, row.integer(at + 28)), named: row.optionalText(at + 29), namedURL: row.optionalText(at + 30),
             failingSince: row.optionalInteger(at + 31),
             furthest: max(row.integer(at + 17), row.integer(at + 32)), mask: FileMask(row.text(at + 33)),
-            isTroubled: row.integer(at + 34) == 1, isBegun: row.integer(at + 35) == 1)
+            choice: row.optionalInteger(at + 34), standby: row.integer(at + 35) > 0 ? row.integer(at + 35) : nil,
+            isTroubled: row.integer(at + 36) == 1, isBegun: row.integer(at + 37) == 1)
         if state == nil { unknown.state = row.text(at + 12) }
     }
 }

@@ -82,7 +82,10 @@ extension AttemptEndings where Access == Writing {
         for payment in ending.payments { try tx.ledger.enter(payment) }
         guard let upload = try tx.uploads.find(id) else { return nil }
         guard upload.state == .uploading else {
-            if case .verified = ending.outcome { try recordFinished(upload) }
+            if case .verified(let remote) = ending.outcome {
+                try recordFinished(upload)
+                try tx.alternatives.recordBoth(upload, remote)
+            }
             return nil
         }
         // Otherwise the stored value is that of the attempt before.

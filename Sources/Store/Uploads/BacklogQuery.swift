@@ -23,6 +23,8 @@ package struct ClassBacklog: Sendable, Hashable {
     package var unstaged = Spending.none
     /// Uploads that were paused one by one; counted nowhere else.
     package var paused = Spending.none
+    /// Uploads that go only if another destination does not have the file in time; counted nowhere else.
+    package var standby = Standby.none
 }
 
 /// Waiting uploads, for plans.
@@ -64,6 +66,15 @@ package struct BacklogQuery<Access> {
                 classes[number].rest = classes[number].rest.without(paused.sum)
             }
         }
+        let (staged, toStage) = (try tx.alternatives.standby(), try tx.alternatives.standby(.staging))
+        for number in classes.indices {
+            let parts = (staged[classes[number].one], toStage[classes[number].one])
+            guard let wait = [parts.0, parts.1].compactMap({ $0?.wait }).min() else { continue }
+            let (ready, later) = (parts.0?.uploads ?? .none, parts.1?.uploads ?? .none)
+            classes[number].standby = Standby(uploads: ready + later, wait: wait)
+            classes[number].rest = classes[number].rest.without(ready)
+            classes[number].unstaged = classes[number].unstaged.without(later)
+        }
         let share = max(100, limit / max(1, classes.count))
         for number in classes.indices where classes[number].rest.files > 0 {
             let next = try queued(classes[number].one, share)
@@ -88,7 +99,7 @@ package struct BacklogQuery<Access> {
             """
             SELECT id, size, \(UploadRecord.reach), rank, \(UploadRecord.isBegun) FROM upload INDEXED BY upload_next
             WHERE destination = ?1 AND folder = ?2 AND mask = ?3 AND state = 'queued' AND paused_at IS NULL
-            ORDER BY rank, sort, id LIMIT ?4
+            AND standby = 0 ORDER BY rank, sort, id LIMIT ?4
             """, [.text(one.destination), .text(one.folder), .text(one.mask.text), .integer(Int64(limit))]
         ) { ClassBacklog.Upload($0, isRunning: false) }
     }

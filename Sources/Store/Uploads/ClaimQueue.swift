@@ -139,7 +139,7 @@ package struct ClaimQueue<Access> {
         let isNext = """
             FROM \(isBegunOnly ? "checkpoint CROSS JOIN upload ON id = checkpoint.upload" : "upload INDEXED BY upload_next")
             WHERE destination = ?1 AND folder = ?2 AND mask = ?3 AND state = 'queued' AND paused_at IS NULL
-            AND backoff_until <= ?4 \(offers.deduplicatedFolders.contains(folder) ? isAlone : "")
+            AND standby = 0 AND backoff_until <= ?4 \(offers.deduplicatedFolders.contains(folder) ? isAlone : "")
             \(offers.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?5))")
             ORDER BY rank, sort, id
             """
@@ -191,6 +191,7 @@ package struct ClaimQueue<Access> {
     /// The upload if it may be claimed whatever stands before it in the queue.
     func ready(_ id: String, skippingDuplicatesOf alike: [String]) throws -> Candidate? {
         guard let next = try candidate(id), next.upload.state == .queued, next.upload.pausedAt == nil,
+            next.upload.standby == nil,
             next.upload.backoffUntil.map({ $0 <= tx.clocks.monotonic() }) ?? true, !alike.contains(next.upload.folder)
         else { return nil }
         return next
@@ -258,12 +259,13 @@ extension ClaimQueue where Access == Writing {
         return claim
     }
 
-    /// Whether the content has arrived since this copy was staged; if so, the upload is completed.
+    /// Whether the content has arrived since this copy was staged; if so, the upload is completed, or has ended because
+    /// another destination that is enough has the content.
     func completeIfDuplicate(_ upload: UploadRecord, _ asset: AssetRecord) throws -> Bool {
         // A begun upload continues: its bytes at the remote may be the very object that it would count as.
         guard let sha256 = asset.sha256, try tx.checkpoints.find(upload.id) == nil else { return false }
         _ = try tx.staging.completeDuplicates(asset, StagedCopy(asset: asset.id, sha256: sha256, skipsDuplicates: true))
-        return try tx.uploads.find(upload.id)?.state == .completed
+        return try tx.uploads.find(upload.id)?.state.isTerminal == true
     }
 }
 

@@ -222,17 +222,15 @@ extension StagingQueue where Access == Writing {
         let anywhere = copy.skipsDuplicates && asset.size >= smallestDuplicate
         let uploads = try tx.uploads.of(asset.id).filter { $0.state == .queued && $0.generation == 1 }
         guard !uploads.isEmpty, asset.settledBy != .added else { return false }
-        var isRepeat = true
         for upload in uploads {
+            // Ended by another destination that is enough.
+            if try tx.uploads.find(upload.id)?.state != .queued { continue }
             let samePath = try findCompleted(
                 copy.sha256, upload.destination, "AND folder = ?3 AND relative = ?4 ORDER BY id DESC",
                 [.text(asset.folder), .blob(asset.identity.relative.bytes)])
             // Without an order: all matches hold the same content.
             let found = anywhere && samePath == nil ? try findCompleted(copy.sha256, upload.destination) : samePath
-            guard let before = found else {
-                isRepeat = false
-                continue
-            }
+            guard let before = found else { continue }
             var remote =
                 before.remote.flatMap { StoredJSON.decode(RemoteObject.self, json: $0) }
                 ?? RemoteObject(id: nil, url: nil, verifiedBy: "history")
@@ -248,7 +246,7 @@ extension StagingQueue where Access == Writing {
             claimed.state = .uploading
             try tx.transitions.complete(claimed, remote, as: .duplicate)
         }
-        return isRepeat
+        return try uploads.allSatisfy { try tx.uploads.find($0.id)?.state.isTerminal ?? true }
     }
 
     /// The source differs from the record: it settles again, and comes back as an arrival. Does nothing if it has come

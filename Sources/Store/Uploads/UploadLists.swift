@@ -9,7 +9,8 @@ package struct UploadFilter: Sendable, Hashable {
     package var folder: String?
     /// Only uploads of these classes.
     package var classes: Set<UploadClass>?
-    /// Only uploads that wait for a reason of their own: a person paused this one, or its last attempt failed.
+    /// Only uploads that wait for a reason of their own: a person paused this one, its last attempt failed, or it is on
+    /// standby.
     package var isHeld = false
     /// Only uploads whose file settles again.
     package var isUnsettled = false
@@ -151,7 +152,13 @@ package struct UploadLists<Access> {
             [after, .integer(tx.clocks.monotonic().nanoseconds)]
         ) { $0.text(0) }
         var found = Set(paused)
-        for id in waiting.sorted(by: >).prefix(filter.limit) {
+        let standby = try tx.connection.all(
+            """
+            SELECT id FROM upload INDEXED BY upload_standby WHERE standby > 0 AND state = 'queued' AND id < ?1
+            ORDER BY id DESC LIMIT ?2
+            """, [after, .integer(Int64(filter.limit))]
+        ) { $0.text(0) }
+        for id in waiting.sorted(by: >).prefix(filter.limit) + standby {
             if let upload = try tx.uploads.find(id), filter.matches(upload) { found.insert(id) }
         }
         return Array(found)
@@ -227,7 +234,7 @@ package struct UploadLists<Access> {
             try tx.connection.first(
                 """
                 SELECT 1 FROM upload INDEXED BY upload_next WHERE destination = ?1 AND folder = ?2 AND mask = ?3
-                AND state = 'queued' AND paused_at IS NULL AND backoff_until > ?4 AND backoff_until <= ?5
+                AND state = 'queued' AND paused_at IS NULL AND standby = 0 AND backoff_until > ?4 AND backoff_until <= ?5
                 AND id NOT IN (SELECT key FROM json_each(?6)) LIMIT 1
                 """,
                 [

@@ -53,7 +53,8 @@ extension UploadTransitions where Access == Writing {
             headers = CASE WHEN ?2 = 'completed' AND NOT EXISTS (SELECT 1 FROM remote_delete WHERE upload = ?1)
                 THEN '{}' ELSE headers END,
             lease_owner = CASE WHEN ?2 = 'uploading' THEN lease_owner END,
-            leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END WHERE id = ?1
+            leased_at = CASE WHEN ?2 = 'uploading' THEN leased_at END,
+            standby = CASE WHEN ?2 IN ('staging', 'queued') THEN standby ELSE 0 END WHERE id = ?1
             """,
             [
                 .text(upload.id), .text(next.rawValue), isOver ? .integer(tx.clocks.wall().milliseconds) : .null,
@@ -76,6 +77,7 @@ extension UploadTransitions where Access == Writing {
         if isOver {
             tx.session.facts.changes.insert(.lists)
             tx.session.facts.outcomes.note(upload, end, at: tx.clocks.wall())
+            try tx.alternatives.noteEnd(of: upload, as: next)
             try tx.releases.updateDue(upload.asset)
         }
     }
@@ -119,8 +121,13 @@ extension UploadTransitions where Access == Writing {
             "UPDATE upload SET remote_delete = ?2, paused_at = NULL, backoff_until = 0 WHERE id = ?1",
             [.text(upload.id), .text(isPending ? "pending" : isRemoved == nil ? "none" : "unknown")])
         try tx.connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try move(
-            upload, by: .cancelled, because: failure?.code.rawValue, as: failure?.cause == .age ? .expired : .cancelled)
+        let end: UploadEnd =
+            switch failure?.cause {
+            case .age: .expired
+            case .alternative: .superseded
+            case .rejection, .newerSource, .quota, nil: .cancelled
+            }
+        try move(upload, by: .cancelled, because: failure?.code.rawValue, as: end)
         try tx.history.record(upload, .cancelled, code: failure?.code)
     }
 
@@ -228,10 +235,12 @@ extension UploadTransitions where Access == Writing {
     /// Starts a new generation of a failed or cancelled upload.
     ///
     /// - Parameter fromCopy: Whether the staged copy exists; otherwise the file is staged again from the source.
-    /// - Returns: The state before, so that the caller can tell "was waiting already" from "started".
+    /// - Returns: The state before, so that the caller can tell "was waiting already" from "started"; `completed` for one
+    ///   that another destination has made superfluous.
     package func retry(_ id: String, fromCopy: Bool) throws -> UploadState? {
         guard let upload = try tx.uploads.find(id) else { return nil }
         guard upload.ending == .failed || upload.ending == .cancelled else { return upload.state }
+        if try tx.alternatives.winner(over: upload) != nil { return .completed }
         try tx.remoteDeletions.markEarlier(of: id)
         try tx.connection.run(
             """

@@ -31,7 +31,8 @@ struct RebuildTests {
                     FolderSettings(
                         watch: WatchRule(
                             name: "cam", path: root.appending("cam"), exclude: ["*.log"], existing: existing),
-                        uploadTo: ["nas"], afterUpload: action, empty: .skip, duplicates: .upload, priority: 0,
+                        routes: [UploadRoute(to: "nas")], afterUpload: action, empty: .skip, duplicates: .upload,
+                        priority: 0,
                         name: try Template("{relative}"), metadata: [:], key: nil, context: [:],
                         policy: PolicyOverrides())
                 ],

@@ -143,7 +143,8 @@ struct RestartTests {
                         watch: WatchRule(
                             name: folder.name, path: root.appending(FilePath(folder.path)), include: folder.include,
                             quietFor: .milliseconds(20), existing: folder.existing),
-                        uploadTo: folder.to, afterUpload: .keep, empty: .skip, duplicates: .upload,
+                        routes: folder.to.map { UploadRoute(to: $0) }, afterUpload: .keep, empty: .skip,
+                        duplicates: .upload,
                         priority: folder.priority, name: try Template("{folder}/{relative}"), metadata: [:], key: nil,
                         context: [:], policy: PolicyOverrides())
                 },

@@ -29,7 +29,8 @@ struct NewAssetBuilderTests {
         }
         let folder = try #require(scene.context.configuration.folder("cam"))
         let asset = Self.builder(scene).arrival(
-            of: try Self.file(scene, in: "cam"), folder, to: ["nas", "attic"], key: "k")
+            of: try Self.file(scene, in: "cam"), folder, to: [UploadRoute(to: "nas"), UploadRoute(to: "attic")],
+            key: "k")
         #expect(asset.orders.map(\.destination) == ["nas", "attic"])
         #expect(asset.orders.allSatisfy { $0.name == "x/a.mp4" && $0.key == "k" })
         #expect(asset.stagingMode == .inPlace)
@@ -39,7 +40,8 @@ struct NewAssetBuilderTests {
     func received() async throws {
         let scene = try await ComponentScene { $0.staging.copy = .inPlace }
         let folder = try #require(scene.context.configuration.folder(FolderSettings.received.watch.name))
-        let asset = Self.builder(scene).arrival(of: try Self.file(scene, in: "cam"), folder, to: ["nas"])
+        let asset = Self.builder(scene).arrival(
+            of: try Self.file(scene, in: "cam"), folder, to: [UploadRoute(to: "nas")])
         #expect(asset.stagingMode == .received)
     }
 

@@ -58,7 +58,7 @@ struct RecordingTests {
     func routed() async throws {
         let scene = try await DaemonScene()
         scene.written.edit {
-            $0.folders[0].uploadIf = ["nas": .fact(.file(.kind([.photo])))]
+            $0.folders[0].routes = [UploadRoute(to: "nas", when: .fact(.file(.kind([.photo]))))]
             $0.folders[0].group = GroupRule()
         }
         _ = try await scene.daemon.reload()

@@ -46,7 +46,8 @@ struct UnsureReleaseTests {
             try staging.prepare()
             let drop = folder.path.appending("drop")
             var cam = FolderSettings(
-                watch: WatchRule(name: "cam", path: drop), uploadTo: ["nas"], afterUpload: action, empty: .skip,
+                watch: WatchRule(name: "cam", path: drop), routes: [UploadRoute(to: "nas")], afterUpload: action,
+                empty: .skip,
                 duplicates: .upload, priority: 0, name: try Template("{relative}"), metadata: [:], key: nil,
                 context: [:], policy: PolicyOverrides())
             cam.releaseUnsure = unsure

@@ -24,10 +24,11 @@ struct MetricsPartsTests {
         }
         var view = MetricsView()
         view.enter(
-            now.held([
-                (UploadClass(folder: "cam", destination: "nas"), 2),
-                (UploadClass(folder: "door", destination: "nas"), 3),
-            ]))
+            now.held(
+                [
+                    (UploadClass(folder: "cam", destination: "nas"), 2),
+                    (UploadClass(folder: "door", destination: "nas"), 3),
+                ], standby: [:]))
         #expect(number(view, .held, "nas", "global") == 5)
     }
 

@@ -25,11 +25,21 @@ struct StatusPartsTests {
     @Test("a class is shown with the hold on it, and one that may be sent is not")
     func classes() throws {
         let parts = try paused(.folder, "cam")
-        let held = parts.now.held([(Self.cam, 3), (Self.door, 2)])
+        let held = parts.now.held([(Self.cam, 3), (Self.door, 2)], standby: [:])
         #expect(held.map(\.upload) == [Self.cam])
         let views = parts.classes(held, begun: [:])
         #expect(views.map(\.folder) == ["cam"] && views.map(\.waiting) == [3])
         #expect(views.map(\.hold.kind.known) == [.global])
+    }
+
+    @Test("files that wait for another destination are shown, unless a hold on all files of their class is")
+    func standby() throws {
+        let parts = try paused(.folder, "cam")
+        let standby = Standby(uploads: Spending(bytes: 9, files: 2), wait: .seconds(60))
+        let held = parts.now.held([(Self.cam, 3), (Self.door, 3)], standby: [Self.cam: standby, Self.door: standby])
+        #expect(held.map(\.hold.kind) == [.global, .alternative])
+        #expect(held.map(\.count) == [3, 2])
+        #expect(held.last?.hold.until == clocks.wall().advanced(by: .seconds(60)))
     }
 
     @Test("uploads that have begun do not count as waiting where their hold spares them")

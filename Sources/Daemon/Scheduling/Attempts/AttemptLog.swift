@@ -94,6 +94,8 @@ struct AttemptLog {
         case .stagedAgain: log.info("upload stopped: its staged copy is made again", ["id": stop.id])
         case .newerVersion where isLive:
             log.info("upload given up: a newer version of its source was found", ["id": stop.id])
+        case .verifiedElsewhere:
+            log.info("upload stopped: another destination of `first_of` has the file", ["id": stop.id])
         case .newerVersion, .cancelled: break
         }
     }

@@ -15,6 +15,8 @@ struct RunningTransfers: Sendable, RecordsChanges {
         var files: [String: FileFacts] = [:]
         /// Uploads that read their sources in place.
         let inPlace: Set<String>
+        /// Uploads that end when another destination has the file.
+        var alternatives: Set<String> = []
         /// The account of each upload, by its id.
         let accounts: [String: QuotaAccount]
         /// The limits of the rules that apply to it.
@@ -113,6 +115,7 @@ extension RunningTransfers.Transfer {
                 claims.map { ($0.upload.id, $0.upload.folder) }, uniquingKeysWith: { first, _ in first }),
             files: Dictionary(claims.map { ($0.upload.id, $0.file) }, uniquingKeysWith: { first, _ in first }),
             inPlace: Set(claims.filter { $0.asset.stagingMode == .inPlace }.map(\.upload.id)),
+            alternatives: Set(claims.filter { $0.upload.choice != nil }.map(\.upload.id)),
             accounts: permit.accounts,
             ruleLimit: permit.ruleLimit, task: task)
     }

@@ -15,6 +15,8 @@ final class SupersededUploads: Sendable {
         case stagedAgain
         /// A newer version of its source is on record, which is read in place: recording it has ended the upload.
         case newerVersion
+        /// Another destination, which is enough, has the file.
+        case verifiedElsewhere
         /// Its source is read in place, and it was cancelled.
         case cancelled
     }
@@ -41,11 +43,15 @@ final class SupersededUploads: Sendable {
             else { continue }
             stops.append(Stop(id: id, reason: .stagedAgain))
         }
-        for id in transfers.flatMap(\.inPlace) {
+        for id in transfers.flatMap({ $0.inPlace.union($0.alternatives) }) {
             guard let row = try await store.read({ try $0.uploads.row(id) }), row.upload.ending == .cancelled else {
                 continue
             }
-            stops.append(Stop(id: id, reason: row.isSuperseded ? .newerVersion : .cancelled))
+            stops.append(
+                Stop(
+                    id: id,
+                    reason: row.isSuperfluous
+                        ? .verifiedElsewhere : row.isSuperseded ? .newerVersion : .cancelled))
         }
         return stops
     }

@@ -26,7 +26,8 @@ struct PolicySnapshotTests {
             staging: StagingSettings(path: root.appending("staging"), copy: .copy, maxSize: nil, keepFree: 0),
             folders: [
                 FolderSettings(
-                    watch: WatchRule(name: "cam", path: root.appending("cam")), uploadTo: ["nas"], afterUpload: .keep,
+                    watch: WatchRule(name: "cam", path: root.appending("cam")), routes: [UploadRoute(to: "nas")],
+                    afterUpload: .keep,
                     empty: .skip, duplicates: .upload, priority: 0, name: try Template("{relative}"), metadata: [:],
                     key: nil, context: [:], policy: PolicyOverrides(concurrency: concurrency))
             ],
