@@ -63,7 +63,6 @@ extension Scheduler {
         return hold
     }
 
-    /// - Returns: The reason why it was stopped, if it was.
     func requestEnded(_ number: Int) -> Hold? { facts.requests.end(number) }
 
     /// Stops the requests that policy no longer allows. The rules that apply now hold for the others.
