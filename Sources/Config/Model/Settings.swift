@@ -217,8 +217,6 @@ package struct PolicyOverrides: Hashable, Sendable {
     /// Of a destination.
     package var trafficClass: TrafficClass?
     package var rules = PolicyRules()
-
-    package init() {}
 }
 
 package struct ControlSettings: Hashable, Sendable {

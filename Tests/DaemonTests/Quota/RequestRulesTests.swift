@@ -1,10 +1,10 @@
-import Config
 import Core
 import Linux
 import TestKit
 import Testing
 import Transport
 
+@testable import Config
 @testable import Daemon
 
 @Suite("Requests to one destination, without a daemon")
