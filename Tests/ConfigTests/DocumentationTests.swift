@@ -138,7 +138,7 @@ struct DocumentationTests {
         let web = "url: \"http://h/\", "
         let hookKeys = [
             ("command: [/a]", "command: [/b]", ["command"]),
-            ("command: [/a]", "url: \"http://h/\"", ["command", "url", "network"]),
+            ("command: [/a]", "url: \"http://h/\"", ["command", "network", "url"]),
             ("command: [/a]", "command: [/a], network: policy", ["network"]),
             ("command: [/a], network: policy", "command: [/a], network: policy, ports: [1]", ["ports"]),
             ("command: [/a], network: policy", "command: [/a], network: policy, hosts: [a.example]", ["hosts"]),

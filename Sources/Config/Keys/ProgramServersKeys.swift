@@ -12,7 +12,7 @@ extension ProgramServers {
             Key("ports", of: { servers($0)?.ports ?? webPorts }) { ports, _ in .value(ports.inFile) }
                 .takes(.list(.whole(1...65_535))).printed { servers($0) != nil },
             Key("hosts", of: { servers($0)?.hosts ?? [] }) { hosts, _ in hosts.isEmpty ? nil : .value(hosts.inFile) }
-                .takes(.list(Reader<String>.host.kind)),
+                .takes(.list(.host)),
         ]
     }
 

@@ -44,6 +44,7 @@ package indirect enum ValueKind: Hashable, Sendable {
     static let target = string("template of an absolute path", pattern: "^/")
     static let listen = string("address and port", pattern: ":[0-9]+$")
     static let hostName = string("name of a host", pattern: "^[A-Za-z0-9_.-]+$")
+    static let host = string("name or address of a host", pattern: "^[A-Za-z0-9_.:-]{1,254}$")
     static let proxy = string("address or network", pattern: "^[0-9A-Fa-f.:]+(/[0-9]+)?$")
     static let subnet = string("network", pattern: "^[0-9A-Fa-f.:]+/[0-9]+$")
     static let hardwareAddress = string("hardware address", pattern: "^[0-9A-Fa-f]{2}([:-]?[0-9A-Fa-f]{2}){5}$")

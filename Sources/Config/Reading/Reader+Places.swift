@@ -140,7 +140,7 @@ extension Reader where Value == String {
     /// The name or address of a machine, in lower case and without a dot at its end.
     static var host: Reader {
         let expected = "a host like `nas.example`, or an address like `192.0.2.7`, without scheme and port"
-        return Reader(expected: expected, isText: true) { text throws(ValueError) in
+        return Reader(expected: expected, isText: true, kind: .host) { text throws(ValueError) in
             if let address = IPAddress(text) { return "\(address)" }
             let name = (text.last == "." ? String(text.dropLast()) : text).lowercased()
             let labels = name.split(separator: ".", omittingEmptySubsequences: false)

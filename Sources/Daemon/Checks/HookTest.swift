@@ -41,7 +41,7 @@ extension HookTestResult {
         case .command(let command):
             guard let programs else { return await withoutDaemon(hook, command, sender, notice, at: now) }
             if command.network == .policy,
-                let hold = await programs.scheduler.snapshot.hold(on: .command(.policy), at: Hook.account(hook.name))
+                let hold = await programs.scheduler.snapshot.hold(of: hook)
             {
                 return HookTestResult(hook, heldBy: hold, isCounted)
             }

@@ -385,7 +385,7 @@ actor Hooks {
     private func hold(on line: HookQueue, _ now: PolicySnapshot) -> Hold? {
         let name = line.hook.name
         if line.hook.site != nil, !line.waiting.isEmpty, tasks[name] == nil,
-            let hold = now.hold(ofHook: name, line.hook.network)
+            let hold = now.hold(of: line.hook)
         {
             return hold
         }

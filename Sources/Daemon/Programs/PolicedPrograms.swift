@@ -37,7 +37,7 @@ enum ProgramPayer: Hashable, Sendable {
     var account: String {
         switch self {
         case .hook(let name): Hook.account(name)
-        case .export(let folder): "\(Self.export) \(folder)"
+        case .export(let folder): "export \(folder)"
         }
     }
 
@@ -45,20 +45,5 @@ enum ProgramPayer: Hashable, Sendable {
     var folder: String? { if case .export(let folder) = self { folder } else { nil } }
 
     /// The purpose for which policy is asked before it starts.
-    var purpose: RequestPurpose {
-        switch self {
-        case .hook: .notice(.policy)
-        case .export(let folder): .export(folder: folder)
-        }
-    }
-
-    /// The purpose of what waits at an account.
-    static func awaited(at account: String) -> RequestPurpose {
-        guard isExport(account) else { return .removal }
-        return .export(folder: String(account.dropFirst(export.utf8.count + 1)))
-    }
-
-    static func isExport(_ account: String) -> Bool { account.hasPrefix(export + " ") }
-
-    private static let export = "export"
+    var purpose: RequestPurpose { .program(folder: folder) }
 }

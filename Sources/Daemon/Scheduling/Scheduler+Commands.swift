@@ -170,7 +170,7 @@ extension Scheduler {
     @discardableResult
     func stopForbidden(_ snapshot: PolicySnapshot) -> Set<String> {
         // Removals and notices wait for the same rules.
-        facts.requests.open { snapshot.hold(on: ProgramPayer.awaited(at: $0), at: $0) == nil }
+        facts.requests.open { snapshot.hold(on: $1, at: $0) == nil }
         stopForbiddenRequests(snapshot)
         let cutting = snapshot.cutting
         var interfaces: Set<String> = []

@@ -28,7 +28,7 @@ extension Scheduler {
             for: purpose, at: account, sendingLimits.bandwidth, sendingLimits.ledger)
         switch decision {
         case .failure(let held):
-            if purpose.isAwaited { facts.close(account) }
+            if purpose.isAwaited { facts.close(account, for: purpose) }
             return .failure(held)
         case .success(let (permit, route)):
             facts.network.recordUse(permit.interface)
@@ -58,9 +58,7 @@ extension Scheduler {
     /// The hold on a program whose bytes obey policy; `nil` when it may start. The loop that waits to start it is
     /// signalled when the hold is over.
     func hold(on payer: ProgramPayer) -> Hold? {
-        let hold = snapshot.hold(on: payer.purpose, at: payer.account)
-        if hold != nil { facts.close(payer.account) }
-        return hold
+        facts.close(payer, by: snapshot.hold(on: payer.purpose, at: payer.account))
     }
 
     func requestEnded(_ number: Int) -> Hold? { facts.requests.end(number) }

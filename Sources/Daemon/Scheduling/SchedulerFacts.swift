@@ -41,9 +41,15 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     }
 
     /// Records that something waits at a place that nothing may be sent to.
-    mutating func close(_ account: String) {
+    mutating func close(_ account: String, for purpose: RequestPurpose = .removal) {
         // A command does not run while no upload waits for it.
-        if requests.close(account), busy.states.hasPolled { changes.insert(.scheduling) }
+        if requests.close(account, for: purpose), busy.states.hasPolled { changes.insert(.scheduling) }
+    }
+
+    /// Records that a program waits to start, where it is held.
+    mutating func close(_ payer: ProgramPayer, by hold: Hold?) -> Hold? {
+        if hold != nil { close(payer.account, for: payer.purpose) }
+        return hold
     }
 
     /// The uploads that a destination has refused. While another upload waits, none of them probes the destination.

@@ -10,8 +10,10 @@ enum RequestPurpose: Hashable, Sendable {
     case space(files: Set<FileClass>)
     /// A person asks: a check, a list, a test notice.
     case command(HookNetwork)
-    /// A command makes a file to upload from one of this folder.
-    case export(folder: String)
+    /// A program is to start, which may connect to any server.
+    ///
+    /// - Parameter folder: The folder whose rules apply to it.
+    case program(folder: String?)
     /// A program is connected to a server, by the name of the place.
     ///
     /// - Parameter folder: The folder whose rules apply to it.
@@ -21,16 +23,24 @@ enum RequestPurpose: Hashable, Sendable {
     var network: HookNetwork {
         switch self {
         case .notice(let network), .command(let network): network
-        case .removal, .space, .export, .connection: .policy
+        case .removal, .space, .program, .connection: .policy
         }
     }
 
     /// The folder whose files it is for; `nil` for none, or for many.
     var folder: String? {
         switch self {
-        case .export(let folder): folder
+        case .program(let folder): folder
         case .connection(_, let folder): folder
         case .removal, .notice, .space, .command: nil
+        }
+    }
+
+    /// Whether its bytes are those of a program.
+    var isOfProgram: Bool {
+        switch self {
+        case .program, .connection: true
+        case .removal, .notice, .space, .command: false
         }
     }
 
@@ -39,7 +49,7 @@ enum RequestPurpose: Hashable, Sendable {
     /// Whether a loop waits to send it, and has to be woken when it may be sent.
     var isAwaited: Bool {
         switch self {
-        case .removal, .notice, .export: network == .policy
+        case .removal, .notice, .program: network == .policy
         case .space, .command, .connection: false
         }
     }
@@ -69,13 +79,15 @@ struct BackgroundRequests: Sendable, RecordsChanges {
     private var running: [Int: BackgroundRequest] = [:]
     private var lastNumber = 0
     /// Destinations, hooks and exports that no byte may be sent to, and where a removal, a notice or a file waits.
-    private(set) var closed: Set<String> = []
+    var closed: Set<String> { Set(waiting.keys) }
+    /// What waits there.
+    private var waiting: [String: RequestPurpose] = [:]
 
     /// - Returns: A number for ``end(_:)``.
     mutating func begin(_ request: BackgroundRequest) -> Int {
         lastNumber += 1
         running[lastNumber] = request
-        if request.purpose.isAwaited { closed.remove(request.account) }
+        if request.purpose.isAwaited { waiting[request.account] = nil }
         return lastNumber
     }
 
@@ -94,7 +106,7 @@ struct BackgroundRequests: Sendable, RecordsChanges {
     mutating func end(_ number: Int) -> Hold? {
         guard let request = running.removeValue(forKey: number), let hold = request.hold else { return nil }
         if request.purpose.isAwaited {
-            closed.insert(request.account)
+            waiting[request.account] = request.purpose
             // It may be allowed again by now.
             changes.insert(.scheduling)
         }
@@ -135,14 +147,16 @@ struct BackgroundRequests: Sendable, RecordsChanges {
     /// Records that something waits at a place that nothing may be sent to.
     ///
     /// - Returns: Whether nothing waited there before.
-    mutating func close(_ account: String) -> Bool { closed.insert(account).inserted }
+    mutating func close(_ account: String, for purpose: RequestPurpose = .removal) -> Bool {
+        waiting.updateValue(purpose, forKey: account) == nil
+    }
 
     /// Forgets the places that are open again: what waits there may be sent.
-    mutating func open(where isOpen: (_ account: String) -> Bool) {
-        let free = closed.filter(isOpen)
+    mutating func open(where isOpen: (_ account: String, _ purpose: RequestPurpose) -> Bool) {
+        let free = waiting.filter { isOpen($0.key, $0.value) }
         if free.isEmpty { return }
-        closed.subtract(free)
+        for account in free.keys { waiting[account] = nil }
         changes.formUnion([.removals, .notices])
-        if free.contains(where: ProgramPayer.isExport) { changes.insert(.exports) }
+        if free.values.contains(where: { $0.isOfProgram && $0.folder != nil }) { changes.insert(.exports) }
     }
 }

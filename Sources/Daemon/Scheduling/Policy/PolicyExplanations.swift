@@ -45,9 +45,11 @@ extension PolicySnapshot {
     /// The obstacle for all uploads from a folder; `nil` when there is none.
     func hold(ofFolder name: String) -> Hold? { hardBlockers(on: folder(name)).first }
 
-    /// The hold on notices to an address; `nil` when there is none.
-    func hold(ofHook name: String, _ network: HookNetwork) -> Hold? {
-        hold(on: .notice(network), at: Hook.account(name))
+    /// The hold on notices of a hook; `nil` when there is none.
+    func hold(of hook: Hook) -> Hold? {
+        hold(
+            on: hook.target.isPolicedProgram ? ProgramPayer.hook(hook.name).purpose : .notice(hook.network),
+            at: Hook.account(hook.name))
     }
 
     /// Whether any upload may be sent to a destination. An upload that waits for space there leaves it open for smaller

@@ -16,12 +16,33 @@ extension PolicySnapshot {
                 continue
             }
             switch routeDecision(to: destination, from: origin, purpose) {
-            case .open(let route): return .success(route)
+            case .open(let route):
+                guard let hold = shortage(for: purpose, at: account, from: origin, over: route) else {
+                    return .success(route)
+                }
+                first = first ?? hold
             case .closed(let holds, _): first = first ?? holds.lastEnding
             }
         }
         return .failure(
             RequestHeldError(hold: first ?? Hold(.offline, since: inputs.now, text: "no route is available")))
+    }
+
+    /// The hold by quotas that are not used up, and leave too little for any connection of a program.
+    private func shortage(
+        for purpose: RequestPurpose, at account: String, from origin: Admission.FolderState?,
+        over route: Admission.Route
+    ) -> Hold? {
+        if !purpose.isOfProgram || route.ledger == .local || origin?.exempt.contains(.quota) ?? false { return nil }
+        let remaining = inputs.quotas.remaining(
+            for: QuotaState.Class(account, from: purpose.folder, route.applied.quotas))
+        guard let left = remaining.bytes, left < QuotaAccount.minRequest, let line = remaining.binding else {
+            return nil
+        }
+        return Hold(
+            .quota, since: inputs.now, until: line.stretch?.upperBound,
+            text: "the quota of \(line.place.words) (\(line.quota.byteWords ?? "")) leaves \(shownBytes(left)), "
+                + "too little for a connection of a program")
     }
 
     /// The hold on a request that would be sent now; `nil` when there is none.
@@ -71,8 +92,8 @@ extension PolicySnapshot {
     private func origins(of purpose: RequestPurpose) -> [Admission.FolderState?] {
         switch purpose {
         case .space(let files): files.sorted().map { folder($0) }
-        case .export(let name), .connection(_, let name?): [folder(name)]
-        case .removal, .notice, .command, .connection: [nil]
+        case .program(let name?), .connection(_, let name?): [folder(name)]
+        case .removal, .notice, .command, .program, .connection: [nil]
         }
     }
 

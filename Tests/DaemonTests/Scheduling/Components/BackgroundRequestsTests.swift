@@ -38,7 +38,7 @@ struct BackgroundRequestsTests {
         arguments: [
             (RequestPurpose.removal, true), (.notice(.policy), true), (.notice(.any), false),
             (.space(files: [FileClass(folder: "cam", mask: .unknown)]), false), (.command(.policy), false),
-            (.connection(place: "nas port 80", folder: nil), false),
+            (.connection(place: "nas port 80", folder: nil), false), (.program(folder: nil), true),
         ])
     func stopped(_ purpose: RequestPurpose, waits: Bool) {
         var requests = BackgroundRequests()
@@ -55,21 +55,21 @@ struct BackgroundRequestsTests {
         var requests = BackgroundRequests()
         #expect(requests.close("nas") == true)
         #expect(requests.close("nas") == false)
-        requests.open { _ in false }
+        requests.open { _, _ in false }
         #expect(requests.closed == ["nas"])
         #expect(requests.takeChanges() == [])
-        requests.open { $0 == "nas" }
+        requests.open { account, _ in account == "nas" }
         #expect(requests.closed.isEmpty)
         #expect(requests.takeChanges() == [.removals, .notices])
-        requests.open { _ in true }
+        requests.open { _, _ in true }
         #expect(requests.takeChanges() == [])
     }
 
     @Test("an export that may run again wakes the copies")
     func exports() {
         var requests = BackgroundRequests()
-        _ = requests.close("export cam")
-        requests.open { _ in true }
+        _ = requests.close("export cam", for: .program(folder: "cam"))
+        requests.open { _, _ in true }
         #expect(requests.takeChanges() == [.removals, .notices, .exports])
     }
 

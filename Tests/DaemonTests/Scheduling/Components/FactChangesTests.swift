@@ -108,10 +108,10 @@ struct FactChangesTests {
             facts.close("nas")
         case .opened:
             facts.close("nas")
-            facts.requests.open { _ in true }
+            facts.requests.open { _, _ in true }
         case .exportOpened:
-            facts.close(ProgramPayer.export(folder: "cam").account)
-            facts.requests.open { _ in true }
+            facts.close(ProgramPayer.export(folder: "cam").account, for: .program(folder: "cam"))
+            facts.requests.open { _, _ in true }
         case .supplyChanged: facts.power.wakeForReading()
         case .answeredFirst, .answeredFileAgain:
             facts.busy.add([PolicyRules(busy: BusyRule(Self.mark, every: .seconds(30), timeout: .seconds(3)))])

@@ -36,7 +36,7 @@ struct EgressPolicyEndToEndTests {
             size: 20_000_000, rules: "[{interface: lte0, allowed: false}]")
         try await scene.start()
         let result = try await scene.tell()
-        #expect(!result.ok && result.detail.contains("is used up"), "\(result)")
+        #expect(!result.ok && result.detail.contains("too little for a connection"), "\(result)")
         let said = try scene.said()
         #expect(said.contains("begin") && !said.contains("end"), "\(said)")
         let (left, charged) = (try await scene.network.bytes("wan"), try await used("plan", in: scene))
@@ -45,6 +45,7 @@ struct EgressPolicyEndToEndTests {
         // The next run does not begin.
         let next = try await scene.tell()
         #expect(!next.ok && next.hold?.kind == "quota", "\(next)")
+        #expect(next.hold?.text.contains("too little for a connection of a program") == true, "\(next)")
         #expect(try await scene.network.bytes("wan") == left)
         #expect(try await scene.network.bytes("lte") == 0)
     }
