@@ -127,11 +127,10 @@ actor Scheduler {
         // A deadline that passed since the last cycle began counts too: nothing else would wake the loop for it. So does
         // a window that closed during a cycle: transfers that it started meanwhile have to be stopped.
         let backoff = try await context.store.read { [cycles] tx in try tx.waits.next(after: cycles.began) }
-        let checks = [try await TakeOvers(context: context).next()].compactMap { $0 }
         return facts.nextDeadline(
             after: cycles.began, queued: backoff, change: snapshot.nextChange(since: cycles.beganWall),
-            checks: checks + (try await nextMachineChecks()), now: context.clocks.monotonic(),
-            wall: context.clocks.wall())
+            checks: try await nextMachineChecks() + TakeOvers(context: context).nextWait(),
+            now: context.clocks.monotonic(), wall: context.clocks.wall())
     }
 
     // MARK: Starting uploads

@@ -9,11 +9,13 @@ struct TakeOvers {
     /// Uploads in one transaction.
     private static let atOnce = 200
 
-    /// The time until the next of them may go; `nil` when none waits.
-    func next() async throws -> Duration? { try await context.store.read { try $0.alternatives.nextWait() } }
+    /// The time until the next of them may go; empty when none waits.
+    func nextWait() async throws -> [Duration] {
+        try await context.store.read { [try $0.alternatives.nextWait()].compactMap { $0 } }
+    }
 
     func run() async throws {
-        while try await next() == .zero {
+        while try await nextWait() == [.zero] {
             let begun = try await context.store.write { try $0.alternatives.endWaits(most: Self.atOnce) }
             for row in begun {
                 context.log.notice(
