@@ -12,13 +12,25 @@ private struct Scene {
     let folder = TemporaryFolder()
     let store: Store
 
-    /// - Parameter asksFiles: Whether conditions tell the files apart by eight questions.
-    init(_ uploads: Int, asksFiles: Bool = false) async throws {
+    /// - Parameters:
+    ///   - asksFiles: Whether conditions tell the files apart by eight questions.
+    ///   - waits: Whether all uploads to ``standby`` wait for another destination.
+    init(_ uploads: Int, asksFiles: Bool = false, waits: Bool = false) async throws {
         let state = folder.path.appending("state")
         try await Backlog(uploads: uploads).fill(state)
         if asksFiles { _ = try await Backlog.ask(state) }
         store = try await Store.open(state, clocks: SystemClocks(), sorting: .newestFirst)
+        guard waits else { return }
+        try await store.write { tx in
+            try tx.connection.run(
+                """
+                UPDATE upload SET choice = 0, standby = 1000000000000 WHERE destination = ?1
+                AND state IN ('staging', 'queued')
+                """, [.text(Self.standby)])
+        }
     }
+
+    static let standby = Backlog.destinations[0]
 
     /// All queries and changes of a running daemon, each with its name.
     func day(_ body: (String) async throws -> Void = { _ in }) async throws {
@@ -67,6 +79,16 @@ private struct Scene {
             _ = try await store.claim(
                 destination, passingOver: Array(Backlog.folders.dropFirst()), skippingDuplicatesOf: Backlog.folders)
             #expect(try await store.claim(destination, passingOver: Backlog.folders) == nil)
+        }
+        try await part("alternatives") {
+            _ = try await store.read { try $0.alternatives.standby() }
+            _ = try await store.read { try $0.alternatives.nextWait() }
+            _ = try await store.write { try $0.alternatives.endWaits(most: 200) }
+            _ = try await store.read { try $0.lists.readyClasses() }
+            _ = try await store.rows(Self.filter { $0.isHeld = true })
+            if let claim = try await store.claim(Self.standby, passingOver: []) {
+                try await store.write { try $0.attempts.finish(claim.upload.id, .yielded) }
+            }
         }
         try await part("complete") {
             let claim = try #require(try await store.claim(destination, passingOver: []))
@@ -252,6 +274,13 @@ struct ScaleTests {
         try await compare(3_000, 12_000)
     }
 
+    @Test("four times the uploads that wait for another destination cost no more steps, for any query")
+    func alternatives() async throws {
+        let scene = try await Scene(1_000, waits: true)
+        #expect(try await scene.store.claim(Scene.standby, passingOver: []) == nil)
+        try await compare(3_000, 12_000, waits: true)
+    }
+
     @Test(
         "with eight questions about files, four times the uploads cost no more steps, for any query",
         .enabled(if: getenv("SLOW_TESTS") != nil, "takes minutes: make test-long"))
@@ -268,10 +297,12 @@ struct ScaleTests {
         try await compare(12_000, 1_000_000)
     }
 
-    private func compare(_ few: Int, _ many: Int, asksFiles: Bool = false) async throws {
+    private func compare(
+        _ few: Int, _ many: Int, asksFiles: Bool = false, waits: Bool = false
+    ) async throws {
         var costs: [[String: Int]] = []
         for uploads in [few, many] {
-            let scene = try await Scene(uploads, asksFiles: asksFiles)
+            let scene = try await Scene(uploads, asksFiles: asksFiles, waits: waits)
             _ = await scene.store.statementCosts()
             var cost: [String: Int] = [:]
             try await scene.day { part in

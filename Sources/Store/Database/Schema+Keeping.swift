@@ -76,7 +76,40 @@ extension Schema {
         DROP INDEX upload_next;
         CREATE INDEX upload_next ON upload (destination, folder, mask, rank, sort, id, backoff_until)
             WHERE state = 'queued' AND paused_at IS NULL AND standby = 0;
-        CREATE INDEX upload_standby ON upload (standby, destination, folder, mask, state, paused_at, size)
-            WHERE standby > 0;
+        CREATE INDEX upload_standby ON upload (standby) WHERE standby > 0;
+        CREATE INDEX upload_standby_list ON upload (state, id) WHERE standby > 0;
+        CREATE INDEX upload_standby_class ON upload (destination, folder, mask, state, standby)
+            WHERE standby > 0 AND paused_at IS NULL;
+        -- How many of them nobody paused, and their bytes.
+        ALTER TABLE tally ADD COLUMN standby INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE tally ADD COLUMN standby_bytes INTEGER NOT NULL DEFAULT 0;
+        DROP TRIGGER tally_in;
+        DROP TRIGGER tally_out;
+        DROP TRIGGER tally_move;
+        CREATE TRIGGER tally_in AFTER INSERT ON upload BEGIN
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, new.mask, 1, new.size,
+                \(waits("new")), \(waits("new")) * new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size,
+                standby = standby + \(waits("new")), standby_bytes = standby_bytes + \(waits("new")) * new.size;
+        END;
+        CREATE TRIGGER tally_out AFTER DELETE ON upload BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size,
+                standby = standby - \(waits("old")), standby_bytes = standby_bytes - \(waits("old")) * old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder AND mask = old.mask;
+        END;
+        CREATE TRIGGER tally_move AFTER UPDATE OF state, size, mask, standby, paused_at ON upload
+        WHEN old.state <> new.state OR old.size <> new.size OR old.mask <> new.mask
+            OR \(waits("old")) <> \(waits("new")) BEGIN
+            UPDATE tally SET uploads = uploads - 1, bytes = bytes - old.size,
+                standby = standby - \(waits("old")), standby_bytes = standby_bytes - \(waits("old")) * old.size
+            WHERE destination = old.destination AND state = old.state AND folder = old.folder AND mask = old.mask;
+            INSERT INTO tally VALUES (new.destination, new.state, new.folder, new.mask, 1, new.size,
+                \(waits("new")), \(waits("new")) * new.size)
+            ON CONFLICT DO UPDATE SET uploads = uploads + 1, bytes = bytes + new.size,
+                standby = standby + \(waits("new")), standby_bytes = standby_bytes + \(waits("new")) * new.size;
+        END;
         """
+
+    /// Whether a row of `upload` is on standby and not paused, in SQL: 1 or 0.
+    private static func waits(_ row: String) -> String { "(\(row).standby > 0 AND \(row).paused_at IS NULL)" }
 }

@@ -46,20 +46,25 @@ package struct Alternatives<Access> {
     /// Uploads on standby in this state, by class. Uploads that a person paused are not counted.
     package func standby(_ state: UploadState = .queued) throws -> [UploadClass: Standby] {
         let rows = try tx.connection.all(
-            """
-            SELECT destination, folder, mask, count(*), CAST(total(size) AS INTEGER), min(standby)
-            FROM upload INDEXED BY upload_standby WHERE standby > 0 AND state = ?1 AND paused_at IS NULL
-            GROUP BY destination, folder, mask
-            """, [.text(state.rawValue)]
+            "SELECT destination, folder, mask, standby, standby_bytes FROM tally WHERE state = ?1 AND standby > 0",
+            [.text(state.rawValue)]
         ) {
             (
                 UploadClass(folder: $0.text(1), destination: $0.text(0), mask: FileMask($0.text(2))),
-                Standby(
-                    uploads: Spending(bytes: $0.integer(4), files: $0.integer(3)),
-                    wait: .milliseconds(max(0, $0.integer(5) - tx.session.currentRunTime)))
+                Spending(bytes: $0.integer(4), files: $0.integer(3))
             )
-        }
+        }.map { one, uploads in (one, Standby(uploads: uploads, wait: try wait(of: one, state) ?? .zero)) }
         return Dictionary(rows, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The time until the first upload of a class may go.
+    private func wait(of one: UploadClass, _ state: UploadState) throws -> Duration? {
+        try tx.connection.first(
+            """
+            SELECT min(standby) FROM upload INDEXED BY upload_standby_class WHERE standby > 0 AND paused_at IS NULL
+            AND destination = ?1 AND folder = ?2 AND mask = ?3 AND state = ?4
+            """, [.text(one.destination), .text(one.folder), .text(one.mask.text), .text(state.rawValue)]
+        ) { $0.optionalInteger(0) }.flatMap { $0 }.map { .milliseconds(max(0, $0 - tx.session.currentRunTime)) }
     }
 }
 
@@ -105,9 +110,12 @@ extension Alternatives where Access == Writing {
     /// for removal, as by a cancel.
     private func supersede(_ others: [UploadRecord], by winner: UploadRecord) throws {
         for other in others where other.state.after(.cancelled) != nil {
+            // A crash may have come between the last byte and the record that the destination has verified it.
+            let isWhole = other.size > 0 && max(other.furthest, other.sent) >= other.size
             let failure = failure(
                 "superseded by \(winner.destination): upload \(winner.id) was verified there first, and one destination is "
-                    + "enough")
+                    + "enough"
+                    + (isWhole ? "; all of it had been sent to \(other.destination) too, and may be there" : ""))
             try tx.failures.record(failure, other)
             try tx.transitions.abandon(other, because: failure)
             // The scheduler stops it.

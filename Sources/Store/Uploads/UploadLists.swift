@@ -154,7 +154,7 @@ package struct UploadLists<Access> {
         var found = Set(paused)
         let standby = try tx.connection.all(
             """
-            SELECT id FROM upload INDEXED BY upload_standby WHERE standby > 0 AND state = 'queued' AND id < ?1
+            SELECT id FROM upload INDEXED BY upload_standby_list WHERE standby > 0 AND state = 'queued' AND id < ?1
             ORDER BY id DESC LIMIT ?2
             """, [after, .integer(Int64(filter.limit))]
         ) { $0.text(0) }

@@ -44,7 +44,7 @@ struct AlternativesModelTests {
 
         mutating func step(_ dice: inout Dice) async throws {
             let id = ids.randomElement(using: &dice)
-            switch Int.random(in: 0..<14, using: &dice) {
+            switch Int.random(in: 0..<15, using: &dice) {
             case 0, 1: if groups.count < 4 { try await add(&dice) }
             case 2: clocks.advance(by: .seconds(Int.random(in: 1...4000, using: &dice)))
             case 3: _ = try await store.write { try $0.alternatives.endWaits(most: 10) }
@@ -58,7 +58,10 @@ struct AlternativesModelTests {
                 retried.insert(id)
             case 7: if let id { _ = try await store.write { try $0.transitions.expire([id]) } }
             case 8: if let id { _ = try await store.write { try $0.transitions.dismiss([id], .dismissed) } }
-            case 9, 10:
+            case 9:
+                let isPaused = Bool.random(using: &dice)
+                if let id { try await store.write { try $0.transitions.pause([id], isPaused) } }
+            case 10, 11:
                 let name = AlternativesModelTests.names.randomElement(using: &dice) ?? "nas"
                 guard let claim = try await store.claim(name, passingOver: []) else { return }
                 let id = claim.upload.id
@@ -89,6 +92,19 @@ struct AlternativesModelTests {
             let (groups, both, now) = (groups, both, try store.currentRunTime)
             return try await store.read { tx in
                 var problems: [String] = []
+                func rows(_ sql: String) throws -> [String] {
+                    try tx.connection.all(sql) {
+                        "\($0.text(0)) \($0.text(1)): \($0.integer(2)), \($0.integer(3)) bytes"
+                    }
+                }
+                let tally = try rows(
+                    "SELECT destination, state, standby, standby_bytes FROM tally WHERE standby <> 0 ORDER BY 1, 2")
+                let counted = try rows(
+                    """
+                    SELECT destination, state, count(*), sum(size) FROM upload
+                    WHERE standby > 0 AND paused_at IS NULL GROUP BY 1, 2 ORDER BY 1, 2
+                    """)
+                if tally != counted { problems.append("the tally says \(tally), the uploads \(counted)") }
                 for ids in groups {
                     let uploads = try ids.compactMap { try tx.uploads.find($0) }
                     let told = uploads.map { "\($0.destination) \($0.state) \($0.standby.map { $0 - now } ?? 0)" }

@@ -110,6 +110,21 @@ struct AlternativesTests {
         #expect(winner.remote?.warnings.first?.contains("arrived at nas as well") == true)
     }
 
+    @Test("it is said when all of the file had been sent to the other destination, as before a crash")
+    func wholeAtBoth() async throws {
+        let scene = try await Scene()
+        let ids = try await scene.stage(Self.arrival("a", to: ["nas", "cloud"])).uploads
+        _ = try await claim(scene, "nas")
+        try await scene.store.writeHeld { try $0.checkpoints.record(Checkpoint(["id": "x"]), for: ids[0], acked: 5000) }
+        try await scene.store.write { try $0.attempts.finish(ids[0], .yielded) }
+        scene.clocks.advance(by: Self.hour)
+        _ = try await endWaits(scene)
+        _ = try await claim(scene, "cloud")
+        try await scene.store.write { try $0.attempts.finish(ids[1], .verified(Self.remote)) }
+        let row = try #require(try await scene.store.read { try $0.uploads.row(ids[0]) })
+        #expect(row.failure?.message.hasSuffix("all of it had been sent to nas too, and may be there") == true)
+    }
+
     @Test(
         "the next goes at once when the one before it has failed or was cancelled, and a failed one ends with the others"
     )
