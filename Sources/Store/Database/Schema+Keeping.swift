@@ -80,7 +80,7 @@ extension Schema {
         CREATE INDEX upload_standby_list ON upload (state, id) WHERE standby > 0;
         CREATE INDEX upload_standby_class ON upload (destination, folder, mask, state, standby)
             WHERE standby > 0 AND paused_at IS NULL;
-        -- How many of them nobody paused, and their bytes.
+        -- How many of them are not paused, and their bytes.
         ALTER TABLE tally ADD COLUMN standby INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE tally ADD COLUMN standby_bytes INTEGER NOT NULL DEFAULT 0;
         DROP TRIGGER tally_in;
