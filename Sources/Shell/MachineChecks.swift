@@ -218,7 +218,7 @@ enum MachineChecks {
 
     /// `nil` where no rule asks for it.
     private static func temperature(_ settings: Settings) -> CheckFinding? {
-        guard settings.allRules.contains(where: \.dependsOnTemperature) else { return nil }
+        guard settings.allRules.flatMap(\.conditions).contains(where: \.dependsOnTemperature) else { return nil }
         let result =
             ThermalZones().hottest.map { CheckResult(.ok, "the hottest sensor is at \($0) °C") }
             ?? CheckResult(

@@ -184,6 +184,64 @@ struct ConditionReadingTests {
         #expect(errors.problems.allSatisfy { $0.line != nil })
     }
 
+    @Test(
+        "a condition that never holds, or always, is warned of at its place",
+        arguments: [
+            (
+                "{larger_than: 100 MB, smaller_than: 20 MB}",
+                "10:21: policy.pause[0].when: can never be true: it is never so that the file is larger than 100 MB, and "
+                    + "the file is smaller than 20 MB"
+            ),
+            (
+                "{kind: photo, longer_than: 10s}",
+                "10:21: policy.pause[0].when: can never be true: it is never so that the file is of the kind photo, and the "
+                    + "recording is longer than 10s"
+            ),
+            (
+                "{between: \"08:00-12:00\", not: {between: \"06:00-18:00\"}}",
+                "10:21: policy.pause[0].when: can never be true: it is never so that it is between 08:00-12:00, and not (it "
+                    + "is between 06:00-18:00)"
+            ),
+            (
+                "[{roaming: true}, {metered: true, not: {metered: true}}]",
+                "10:39: policy.pause[0].when[1]: can never be true: it is never so that the network is metered, and not "
+                    + "(the network is metered)"
+            ),
+            (
+                "[{folder: door, destination: nas, not: {destination: nas}}, {smaller_than: 0}]",
+                "10:21: policy.pause[0].when: can never be true: none of its parts can"
+            ),
+            (
+                "[{metered: true}, {metered: false}]",
+                "10:21: policy.pause[0].when: is always true, so it restricts nothing: state when it is not, or take it out"
+            ),
+            (
+                "{not: {hotter_than: 70, not: {hotter_than: 60}}}",
+                "10:21: policy.pause[0].when: is always true, so it restricts nothing: state when it is not, or take it out"
+            ),
+            (
+                "{network: lte, interface: eth0}",
+                "10:21: policy.pause[0].when: is true only on a route that runs over two interfaces, as a tunnel may: the "
+                    + "network is lte, and the interface is eth0"
+            ),
+        ])
+    func pointless(_ when: String, _ wanted: String) throws {
+        let warnings = try load("  - {name: a, when: \(when)}").warnings
+        #expect(warnings.map { "\($0.line ?? 0):\($0.column ?? 0): \($0.key): \($0.text)" } == [wanted])
+    }
+
+    @Test("a condition that may hold is not warned of, and one of `upload_to` concerns files alone")
+    func sensible() throws {
+        for when in [
+            "{network: home, interface: eth0}", "{network: [lte, home], interface: eth0}",
+            "{folder: [door, garden], not: {folder: door}}", "[{larger_than: 1 MB}, {smaller_than: 2 MB}]",
+            "{interface: [\"eth*\"], not: {interface: eth0}}", "{ssid: Home, not: {ssid: Attic}}",
+        ] { #expect(try load("  - {name: a, when: \(when)}").warnings.isEmpty, "\(when)") }
+        let all = try routes("[nas, {to: cloud, if: [{larger_than: 1 MB}, {smaller_than: 2 MB}]}]").warnings
+        #expect(all.map(\.key) == ["folders[0].upload_to[1].if"])
+        #expect(all.first?.text.hasPrefix("is always true") == true)
+    }
+
     @Test("a folder or a destination does not name itself; a named network is told from others")
     func places() throws {
         let own = """

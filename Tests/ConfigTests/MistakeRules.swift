@@ -38,7 +38,7 @@ extension MistakeTests {
         ),
         Mistake(
             "policy: {pause: [{name: a, when: {battery_below: 0%}}]}",
-            "51: policy.pause[0].when.battery_below: takes a share from 1% to 100%, like `30%`, not `0%`"),
+            "50: policy.pause[0].when.battery_below: takes a share from 1% to 100%, like `30%`, not `0%`"),
         Mistake(
             "policy: {busy: /run/recording}",
             "16: policy.busy: takes `{file: /run/camera/recording}` or `{command: [/usr/local/bin/is-recording]}`, not a single value"

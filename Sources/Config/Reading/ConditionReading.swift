@@ -58,7 +58,10 @@ struct ConditionReading {
         guard let node = fields.node(key),
             let condition = condition(node, path: fields.path(of: key), depth: 1)
         else { return nil }
-        if condition.predicates.allSatisfy(\.isAboutFile) { return condition }
+        if condition.predicates.allSatisfy(\.isAboutFile) {
+            ConditionCheck(reading, concernsFiles: true).check(condition, node, key: fields.path(of: key))
+            return condition
+        }
         fields.error(
             "asks for more than the file: here are `larger_than`, `smaller_than`, `kind`, `longer_than` and `not`; "
                 + "what depends on time or network belongs under `pause`", key)
@@ -69,7 +72,10 @@ struct ConditionReading {
     ///
     /// - Returns: `nil` where it is not set, or where a part could not be read, which has been reported.
     func condition(of rule: MappingReader) -> Condition? {
-        rule.node("when").flatMap { condition($0, path: rule.path(of: "when"), depth: 1) }
+        guard let node = rule.node("when"), let condition = condition(node, path: rule.path(of: "when"), depth: 1)
+        else { return nil }
+        ConditionCheck(reading).check(condition, node, key: rule.path(of: "when"))
+        return condition
     }
 
     /// A mapping: all of its lines. A list: any of its items.

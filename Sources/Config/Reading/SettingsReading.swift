@@ -11,7 +11,11 @@ struct SettingsReading {
     let defaults: DefaultPlaces
     /// Values to which later sections refer. The names include those of folders and destinations that could not be read.
     private(set) var policy = PolicySettings()
-    private(set) var networkNames: Set<String> = []
+    var networkNames: Set<String> { Set(networkInterfaces.keys) }
+    /// The interfaces of the items with each name under `policy.networks`; `nil` for an item without.
+    private(set) var networkInterfaces: [String: [String?]] = [:]
+    /// Names of folders that stand for cards.
+    private(set) var patternNames: Set<String> = []
     private(set) var folderNames: Set<String> = []
     private(set) var destinationNames: Set<String> = []
 
@@ -25,8 +29,11 @@ struct SettingsReading {
         check(staging, main)
         // Conditions of rules name them.
         let everything = [main] + additions
-        networkNames = Set(names(in: main.node("policy")?.entries.first { $0.key == "networks" }?.value))
-        folderNames = Set(everything.flatMap { names(in: $0.node("folders")) })
+        let networks = named(in: main.node("policy")?.entries.first { $0.key == "networks" }?.value, with: "interface")
+        networkInterfaces = Dictionary(grouping: networks, by: \.name).mapValues { $0.map(\.value) }
+        let written = everything.flatMap { named(in: $0.node("folders"), with: "path") }
+        folderNames = Set(written.map(\.name))
+        patternNames = Set(written.filter { Glob.hasWildcard(FilePath($0.value ?? "")) }.map(\.name))
         destinationNames = Set(everything.flatMap { $0.node("destinations")?.entries.map(\.key) ?? [] })
         var policy = PolicySettings()
         PolicySettings.keys.read(main.fields("policy", .policy), into: &policy, self)
@@ -79,14 +86,12 @@ struct SettingsReading {
             at: written?.entries.place(of: "path") ?? written?.start ?? main.start, key: "staging.path")
     }
 
-    /// The names of the items of a list as written, including items that could not be read.
-    private func names(in list: Node?) -> [String] {
+    /// The names of the items of a list as written, including items that could not be read, and the text of a key.
+    private func named(in list: Node?, with key: String) -> [(name: String, value: String?)] {
         guard case .list(let items)? = list?.content else { return [] }
         return items.compactMap { item in
-            guard case .mapping(let entries) = item.content,
-                case .scalar(let name, _)? = entries.first(where: { $0.key == "name" })?.value.content
-            else { return nil }
-            return name
+            func text(_ key: String) -> String? { item.entries.first { $0.key == key }?.value.scalar }
+            return text("name").map { ($0, text(key)) }
         }
     }
 

@@ -84,7 +84,7 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     /// The intervals at which power and temperature are read again, as far as these rules depend on them.
     func machineChecks(for rules: [PolicyRules]) -> [Duration] {
         let power = power.power != nil && rules.contains(where: \.dependsOnPower)
-        let temperature = rules.contains(where: \.dependsOnTemperature)
+        let temperature = TemperatureMonitor.isNeeded(by: rules)
         return (power ? [PowerMonitor.interval] : []) + (temperature ? [TemperatureMonitor.interval] : [])
     }
 

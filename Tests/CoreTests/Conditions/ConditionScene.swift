@@ -207,6 +207,23 @@ struct ConditionScene {
         )
     }
 
+    /// What conditions are judged by, on each route.
+    var facts: [ConditionFacts] {
+        let (admission, remote, folder) = parts
+        let inputs = inputs
+        func facts(_ way: ConditionFacts.Way) -> ConditionFacts {
+            admission.facts(remote, folder, over: way, in: inputs)
+        }
+        switch (remote.reachability, inputs.network) {
+        case (.over(let paths), let metering?):
+            return paths.flatMap { path in
+                [true, false, nil].map { facts(.over(path, metering, isMetered: $0)) }
+            }
+        case (.mount(let cost, _), _): return [facts(.mount(isMetered: cost == .metered))]
+        default: return [facts(.local)]
+        }
+    }
+
     var holds: [Hold] {
         let (admission, remote, folder) = parts
         return admission.hardBlockers(on: remote, from: folder, in: inputs)

@@ -10,6 +10,9 @@ struct RouteChoiceTests {
         (link.hasDevice, link.leadsOut) = (true, true)
         return link
     }
+    private static let networks = [
+        NetworkRule(interface: "wan0", isMetered: false), NetworkRule(interface: "lte0", isMetered: true),
+    ]
     private static let free = "unmetered: the rule {interface: \"wan0\", metered: false} says so about wan0"
     private static let costly = "metered: the rule {interface: \"lte0\", metered: true} says so about lte0"
 
@@ -18,11 +21,7 @@ struct RouteChoiceTests {
         _ links: [Int32], _ rules: PolicyRules, exempt: Set<Exemption> = []
     ) -> Admission.RouteChoice? {
         var rules = rules
-        if rules.meteredRule != nil || !rules.bandwidth.isEmpty {
-            rules.networks = [
-                NetworkRule(interface: "wan0", isMetered: false), NetworkRule(interface: "lte0", isMetered: true),
-            ]
-        }
+        if rules.meteredRule != nil || !rules.bandwidth.isEmpty { rules.networks = networks }
         let paths = links.enumerated().map { number, link in
             var path = NetworkPath(link: link)
             (path.isOwn, path.metric, path.source) = (number == 0, UInt32(link * 10), IPAddress("10.\(link).0.2"))
@@ -59,7 +58,7 @@ struct RouteChoiceTests {
     @Test("an equal unmetered route, if the kernel's is not")
     func equal() throws {
         for rules in [
-            Self.pause, PolicyRules(metered: .allow),
+            Self.pause, PolicyRules(networks: Self.networks),
             PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))]),
         ] {
             let choice = try #require(Self.choice([3, 2], rules))

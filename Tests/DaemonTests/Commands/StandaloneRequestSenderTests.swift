@@ -37,7 +37,7 @@ struct StandaloneRequestSenderTests {
         for (rules, kinds) in [
             (PolicyRules(windows: [Window(days: [], from: 0, to: 1440)]), [Hold.Kind.rule, .clock]),
             (PolicyRules(quotas: [Quota(period: .day, bytes: 1000)]), [.quota]),
-            (PolicyRules(metered: .pause), [.rule]),
+            (PolicyRules(metered: .pause), [.metered]),
         ] {
             let scene = try await ComponentScene { $0.policy.rules = rules }
             let kind = try #require(await hold(scene, .policy))

@@ -25,9 +25,14 @@ struct TemperatureMonitor: Sendable, RecordsChanges {
     /// - Parameter zones: Where the sensors are read.
     init(_ zones: ThermalZones = ThermalZones()) { self.zones = zones }
 
+    /// Whether a rule depends on the temperature.
+    static func isNeeded(by rules: [PolicyRules]) -> Bool {
+        rules.contains { $0.conditions.contains(where: \.dependsOnTemperature) }
+    }
+
     /// Reads the sensors if one of these rules depends on them.
     func reading(for rules: [PolicyRules]) async -> Reading {
-        guard rules.contains(where: \.dependsOnTemperature) else { return .notNeeded }
+        guard Self.isNeeded(by: rules) else { return .notNeeded }
         return .hottest(try? await blocking { zones.hottest })
     }
 

@@ -1,3 +1,4 @@
+import API
 import Core
 import Linux
 import TestKit
