@@ -60,7 +60,4 @@ package struct Power: Hashable, Sendable {
 extension PolicyRules {
     /// Whether a rule depends on the power source.
     package var dependsOnPower: Bool { conditions.contains(where: \.dependsOnPower) }
-
-    /// Whether a rule depends on the temperature.
-    package var dependsOnTemperature: Bool { conditions.contains(where: \.dependsOnTemperature) }
 }
