@@ -41,7 +41,7 @@ struct RequestRulesTests {
         rules.set(Self.policy(RequestRate(count: 1, per: .hour)))
         var first = Request("GET", "http://nas.example/")
         try await rules.prepare(&first)
-        let stopped = Task { () throws(TransportError) in
+        let stopped = Task {
             var request = Request("GET", "http://nas.example/")
             try await rules.prepare(&request)
         }
