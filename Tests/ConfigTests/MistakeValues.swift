@@ -23,7 +23,7 @@ extension MistakeTests {
             "17: staging.copy: takes one of auto, copy, reflink, in-place, not `reflnk`; did you mean `reflink`?"),
         Mistake(
             "policy: {order: newest}",
-            "17: policy.order: takes one of newest-first, oldest-first, smallest-first, largest-first, not `newest`; did you mean `newest-first`?"
+            "17: policy.order: takes one of newest-first, oldest-first, smallest-first, largest-first, mixed, not `newest`; did you mean `newest-first`?"
         ),
         Mistake(
             "policy: {retry: {first: 1:30}}",

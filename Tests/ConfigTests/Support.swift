@@ -25,7 +25,7 @@ let types: [DestinationSchema] = [
             SettingKey("path", .path, required: true, "the folder"), SettingKey("mount", .path, "must be mounted"),
             SettingKey("marker", .text, "must be there"),
             SettingKey("taken", .choice(["suffix", "replace", "fail"]), "when the name is held"),
-        ]),
+        ], sendsRequests: false),
 ]
 
 /// Reads texts as files `a.yaml`, then `config.d/1.yaml` …, without a disk.

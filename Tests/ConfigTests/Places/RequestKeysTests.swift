@@ -26,11 +26,14 @@ struct RequestKeysTests {
     @Test(
         "a mistake names the place, the problem and the remedy",
         arguments: [
-            ("requests: 5", "a.yaml:3:54: destinations.nas.requests takes a number of requests and a time, like `5/s`"),
-            ("requests: 5/d", "\"d\" is not a unit; there are: s, min, h"),
-            ("requests: 0/s", "takes a number of requests from 1 to 9999999, not \"0\""),
-            ("requests: 1.5/s", "takes a number of requests from 1 to 9999999, not \"1.5\""),
-            ("dscp: cs8", "takes a code point, like `cs1` or `le`, or a number from 0 to 63, not \"cs8\""),
+            (
+                "requests: 5",
+                "a.yaml:3:59: destinations.nas.requests: takes a number of requests and a time, like `5/s`"
+            ),
+            ("requests: 5/d", "`d` is not a unit; there are: s, min, h"),
+            ("requests: 0/s", "takes a number of requests from 1 to 9999999, not `0`"),
+            ("requests: 1.5/s", "takes a number of requests from 1 to 9999999, not `1.5`"),
+            ("dscp: cs8", "takes a code point, like `cs1` or `le`, or a number from 0 to 63, not `cs8`"),
             ("dscp: 64", "takes a code point"),
         ])
     func mistakes(_ keys: String, _ message: String) {
