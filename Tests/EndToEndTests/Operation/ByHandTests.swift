@@ -111,7 +111,8 @@ struct ByHandTests {
         try scene.fixture.writeConfiguration()
         let (status, held) = try await trial(scene, "web")
         #expect(status == .status(75))
-        #expect(held.hold?.text == "the bandwidth of policy is 0 now: `bandwidth: 0`")
+        let text = held.hold?.text ?? ""
+        #expect(text.hasPrefix("the bandwidth of policy (sluice.yaml:") && text.hasSuffix(") is 0 now: `bandwidth: 0`"))
         #expect(try web.events.isEmpty)
         #expect(
             try #require(try await scene.fixture.runVerb("hook", ["free"])).contains(

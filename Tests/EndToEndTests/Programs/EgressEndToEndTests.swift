@@ -41,10 +41,10 @@ struct EgressEndToEndTests {
         #expect(try await scene.fixture.runVerb("pause", ["--folder", "camera"]) != nil)
         try await eventually("the notice waits for an allowed network") {
             let status = try await scene.fixture.runVerb("status") ?? ""
-            return status.contains("1 waiting") && status.contains("metered: `metered` of policy says pause")
+            return status.contains("1 waiting") && status.contains("rule: `metered` of policy (")
         }
         let result = try await scene.tell()
-        #expect(!result.ok && result.hold?.kind == "metered", "\(result)")
+        #expect(!result.ok && result.hold?.kind == "rule", "\(result)")
         #expect(try scene.said() == "")
         #expect(try await scene.network.bytes("lte") == 0)
         let roads = scene.network.roads

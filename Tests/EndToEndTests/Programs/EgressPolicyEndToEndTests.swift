@@ -93,7 +93,7 @@ struct EgressPolicyEndToEndTests {
             try await scene.network.ip("link", "set", "wan0", "down")
             try await eventually("the notice waits for a network that costs nothing") {
                 let status = try await scene.fixture.runVerb("status") ?? ""
-                return status.contains("waiting") && status.contains("metered: `metered` of policy says pause")
+                return status.contains("waiting") && status.contains("rule: `metered` of policy (")
             }
             try await scene.network.ip("link", "set", "wan0", "up")
             try await blocking { try roads.addRoute("wan", metric: 10) }
@@ -112,8 +112,8 @@ struct EgressPolicyEndToEndTests {
         try await scene.network.ip("link", "set", "wan0", "down")
         try await scene.start()
         try scene.network.camera.drop(Clip(number: 0, size: 6_000_000, relative: "clip.mp4"))
-        let hold = try await scene.network.waits("clip.mp4", for: "metered")
-        #expect(hold.text.contains("`metered` of policy says pause"), "\(hold)")
+        let hold = try await scene.network.waits("clip.mp4", for: "rule")
+        #expect(hold.text.contains("`metered` of policy ("), "\(hold)")
         #expect(try scene.said() == "")
         try await scene.network.ip("link", "set", "wan0", "up")
         try await blocking { try roads.addRoute("wan", metric: 10) }
