@@ -18,6 +18,8 @@ struct TemperatureMonitor: Sendable, RecordsChanges {
     private(set) var temperature = Temperature.unreadable {
         didSet { if temperature != oldValue { changes.insert(.policy) } }
     }
+    /// The last state that was read, so that a sensor that fails once does not end the hysteresis.
+    private var lastRead = Temperature.unreadable
     private let zones: ThermalZones
     /// Whether the log has said that no sensor can be read.
     private var isUnreadable = false
@@ -38,10 +40,11 @@ struct TemperatureMonitor: Sendable, RecordsChanges {
 
     mutating func record(_ reading: Reading, _ log: Log) {
         guard case .hottest(let degrees) = reading else {
-            (temperature, isUnreadable) = (.unreadable, false)
+            (temperature, lastRead, isUnreadable) = (.unreadable, .unreadable, false)
             return
         }
-        temperature = Temperature(degrees, after: temperature)
+        temperature = Temperature(degrees, after: lastRead)
+        if degrees != nil { lastRead = temperature }
         if degrees == nil, !isUnreadable {
             log.warning(
                 "cannot read a temperature sensor, so rules with `hotter_than` apply",

@@ -12,9 +12,11 @@ struct TemperatureTests {
     @Test("a machine that is too hot stops its uploads, and continues them three degrees below")
     func pause() async throws {
         let folder = TemporaryFolder()
+        // Renamed into place, so that the daemon never reads an empty file.
         func heat(to degrees: Int) throws {
-            try folder.write("thermal_zone0/temp", Array("\(degrees)000\n".utf8))
+            try Files.publish(folder.path.appending("thermal_zone0/temp"), Array("\(degrees)000\n".utf8), mode: 0o644)
         }
+        try Files.makeFolders(folder.path.appending("thermal_zone0"))
         try heat(to: 60)
         let scene = try await DaemonScene {
             $0.folders[0].policy.rules.pauses = [PauseRule(name: "hot", when: .fact(.hotterThan(70)))]
@@ -47,6 +49,21 @@ struct TemperatureTests {
         // No upload waits, so no sensor is read.
         #expect(try await scene.daemon.scheduler.nextMachineChecks().isEmpty)
         try await scene.stop()
+    }
+
+    @Test("a sensor that fails once does not let a hot machine go on before it has cooled down")
+    func failsOnce() {
+        let log = Log(level: .error, format: .plain) { _ in }
+        var monitor = TemperatureMonitor()
+        func steady(_ degrees: Int?) -> Temperature {
+            monitor.record(.hottest(degrees), log)
+            return monitor.temperature
+        }
+        #expect(steady(71) == .celsius(71, steady: 71))
+        #expect(steady(nil) == .unreadable)
+        #expect(steady(68) == .celsius(68, steady: 71))
+        monitor.record(.notNeeded, log)
+        #expect(steady(68) == .celsius(68, steady: 68))
     }
 
     @Test("without a sensor the rule applies, and says why")
