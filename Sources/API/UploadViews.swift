@@ -231,12 +231,33 @@ package struct UploadDetail: Codable, Sendable, Hashable {
     package var media: MediaView?
     /// Wasted bytes of it: they were sent, and the destination has none of them. Absent if there are none.
     package var wasted: Int64?
+    /// The group that its file is reported with.
+    package var group: GroupView?
 
-    package init(upload: UploadView, attempts: [AttemptView], media: MediaView? = nil, wasted: Int64? = nil) {
+    package init(
+        upload: UploadView, attempts: [AttemptView], media: MediaView? = nil, wasted: Int64? = nil,
+        group: GroupView? = nil
+    ) {
         self.upload = upload
         self.attempts = attempts
         self.media = media
         self.wasted = wasted
+        self.group = group
+    }
+}
+
+/// A directory, or the files of a manifest, that go and are reported as one.
+package struct GroupView: Codable, Sendable, Hashable {
+    /// Below the folder: the path of the directory or of the manifest.
+    package var name: String
+    package var files: Int
+    /// Bytes of the sources.
+    package var bytes: Int64
+    /// Files that have arrived at each of their destinations.
+    package var verified: Int
+
+    package init(name: String, files: Int, bytes: Int64, verified: Int) {
+        (self.name, self.files, self.bytes, self.verified) = (name, files, bytes, verified)
     }
 }
 

@@ -80,6 +80,12 @@ private func timeLeft(until text: String, _ now: WallTime) -> String {
     return ", in \(Units.duration((until.milliseconds - now.milliseconds + 999) / 1000))"
 }
 
+/// The state of a group for people.
+private func groupText(_ group: GroupView) -> String {
+    let files = "\(group.files) \(group.files == 1 ? "file" : "files")"
+    return "\(printable(group.name)): \(files), \(Units.bytes(group.bytes)), \(group.verified) verified"
+}
+
 /// The output of `show`: every field with a value.
 func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [String] {
     let upload = detail.upload
@@ -89,6 +95,7 @@ func detailLines(_ detail: UploadDetail, _ console: Console, now: WallTime) -> [
         ("file", upload.path),
         ("size", "\(Units.bytes(upload.size)) (\(upload.size) bytes)"),
         ("folder", upload.folder),
+        ("group", detail.group.map(groupText)),
         (
             "taken from",
             upload.keeping.map(contentPlace)

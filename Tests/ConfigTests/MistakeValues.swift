@@ -289,6 +289,24 @@ extension MistakeTests {
             "folders: [{group: {by: stem}, include: ['*.xml'], name: a, path: /a, upload_to: []}]",
             "19: folders[0].group: its sidecars match all files that `include` takes"),
         Mistake(
+            "folders: [{group: {by: directory, sidecars: [xml]}, name: a, path: /a, upload_to: []}]",
+            "45: folders[0].group.sidecars: belongs to `by: stem`; take it out, or set that"),
+        Mistake(
+            "folders: [{group: {by: directory, manifest: '*.md5'}, name: a, path: /a, upload_to: []}]",
+            "45: folders[0].group.manifest: belongs to `by: manifest`; take it out, or set that"),
+        Mistake(
+            "folders: [{group: {by: directory}, recursive: false, name: a, path: /a, upload_to: []}]",
+            "24: folders[0].group.by: needs `recursive: true`: without it no directory of the folder is read"),
+        Mistake(
+            "folders: [{group: {by: manifest}, name: a, path: /a, upload_to: []}]",
+            "19: folders[0].group.manifest: `manifest` is missing; the name of the files that list the others"),
+        Mistake(
+            "folders: [{group: {by: manifest, manifest: 'a/*.md5'}, name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: `a/*.md5` has a slash: a manifest is known by its name alone"),
+        Mistake(
+            "folders: [{group: {by: manifest, manifest: ['*.md5', '*']}, name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: matches every file: no file is left to be listed"),
+        Mistake(
             "folders: [{max_size: 0 B, name: a, path: /a, upload_to: []}]",
             "22: folders[0].max_size: is 0, so only empty files would be taken; remove it for no limit"),
         Mistake(

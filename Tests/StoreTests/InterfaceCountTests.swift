@@ -73,7 +73,7 @@ struct InterfaceCountTests {
 
     @Test(
         "the count and its reservations are never less than what the modem has carried, and equal to it at rest",
-        arguments: Tier.sample(1...200, 20) as [UInt64])
+        arguments: Tier.sample(1...200, 20, inFull: 60) as [UInt64])
     func never(_ seed: UInt64) async throws {
         var dice = Dice(seed: seed)
         let scene = try await Scene()

@@ -72,8 +72,12 @@ extension FolderSettings {
 
 extension GroupRule {
     static let keys: [Key<Self>] = [
-        Key("by", of: { _ in "stem" }) { word, _ in .value(.plain(word)) }.takes(.word(["stem"])),
-        Key("wait", \.wait, .duration(.zero ... .seconds(86_400))), Key("sidecars", \.sidecars, listOf: .ending),
+        Key("by", of: { $0.by.rawValue }) { word, _ in .value(.plain(word)) }
+            .takes(.word(GroupRule.Basis.allCases.map(\.rawValue))),
+        Key("wait", \.wait, .duration(.zero ... .seconds(86_400))),
+        Key("sidecars", \.sidecars, listOf: .ending).printed { $0.by == .stem },
+        Key("manifest", of: { $0.by == .manifest ? $0.manifests : nil }) { patterns, _ in .value(patterns.inFile) }
+            .takes(.oneOrList(.pattern)),
     ]
 }
 

@@ -76,10 +76,12 @@ enum KeyTexts {
         incomplete
         folders[].settle.broken_after | `1h` | with `broken: upload`: how long an incomplete recording must be \
         unchanged before it is picked up all the same
-        folders[].group.by | required | what makes a group: one name with several endings, in one directory
-        folders[].group.wait | `5s` | how long a finished file waits for another file of its group
+        folders[].group.by | required | what makes a group: one name with several endings, a directory, or a list of \
+        files
+        folders[].group.wait | `5s`; `1m` for a directory | how long a finished file waits for another file of its group
         folders[].group.sidecars | `xml`, `srt`, `thm`, `json` | files that belong to another file and are not \
         uploaded without it
+        folders[].group.manifest | required with `by: manifest` | the names of the files that list the others
         folders[].export.command | required | a program and its arguments, with `{input}` and `{output}` among them
         folders[].export.output | required | the name of the file that it makes
         folders[].export.timeout | `1d` | when Sluice kills it

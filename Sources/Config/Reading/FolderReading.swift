@@ -131,19 +131,45 @@ extension SettingsReading {
         }
     }
 
-    private enum Grouped: String, CaseIterable { case stem }
-
     func group(_ fields: MappingReader) -> GroupRule? {
         guard fields.has("group") else { return nil }
         let include = fields.list("include", as: .glob)?.map(\.value) ?? []
         let group = fields.fields("group", .group)
         group.require("by", "files with one name and several endings belong together: `by: stem`")
-        _ = group.read("by", as: Reader<Grouped>.choice)
+        let basis = group.read("by", as: Reader<GroupRule.Basis>.choice)?.value
+        var rule = GroupRule(by: basis ?? .stem)
+        GroupRule.keys.read(group, into: &rule, self)
+        // Of an unreadable one nothing can be concluded.
+        guard let by = basis else { return nil }
+        for (key, basis) in [("sidecars", GroupRule.Basis.stem), ("manifest", .manifest)]
+        where group.has(key) && by != basis {
+            group.error("belongs to `by: \(basis.rawValue)`; take it out, or set that", key)
+        }
+        switch by {
+        case .stem: checkSidecars(of: rule, group, fields, include)
+        case .directory:
+            if fields.read("recursive", as: .flag)?.value == false {
+                group.error("needs `recursive: true`: without it no directory of the folder is read", "by")
+            }
+        case .manifest:
+            group.require("manifest", "the name of the files that list the others, like `manifest: \"*.md5\"`")
+            rule.manifests = group.list("manifest", as: .glob, orOne: true)?.map(\.value) ?? []
+            if let pattern = rule.manifests.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
+                group.error("`\(pattern)` has a slash: a manifest is known by its name alone", "manifest")
+            }
+            if rule.manifests.contains(where: { GlobComparison.covers($0, "*") }) {
+                group.error("matches every file: no file is left to be listed", "manifest")
+            }
+        }
+        return rule
+    }
+
+    private func checkSidecars(
+        of rule: GroupRule, _ group: MappingReader, _ fields: MappingReader, _ include: [String]
+    ) {
         if case .list(let items)? = group.node("sidecars")?.content, items.isEmpty {
             group.error("names no ending; take it out for the common ones", "sidecars")
         }
-        var rule = GroupRule()
-        GroupRule.keys.read(group, into: &rule, self)
         let isSidecar = { (glob: String) in
             rule.sidecars.contains { GlobComparison.covers("*." + $0, glob.loweredInASCII) }
         }
@@ -155,7 +181,6 @@ extension SettingsReading {
                 fields.error("its sidecars " + text, "group")
             }
         }
-        return rule
     }
 
     func metadata(_ fields: MappingReader) -> [String: Template] {

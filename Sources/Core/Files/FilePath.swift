@@ -51,6 +51,17 @@ package struct FilePath: Hashable, Sendable, Comparable, ExpressibleByStringLite
         return FilePath(bytes: name[(dot + 1)...])
     }
 
+    /// A name up to its first dot; a dot at the beginning does not count.
+    package var beforeDots: FilePath {
+        let rest = bytes.dropFirst()
+        return FilePath(bytes: bytes.prefix(1) + rest.prefix { $0 != UInt8(ascii: ".") })
+    }
+
+    /// Whether these are in one directory with one stem, as `clip.mp4`, `clip.srt` and `clip.mp4.json` are.
+    package func sharesStem(with other: FilePath) -> Bool {
+        stem == other.stem || stem.stem == other.stem || stem == other.stem.stem
+    }
+
     /// Joins the two with exactly one slash.
     package func appending(_ relative: FilePath) -> FilePath {
         if bytes.isEmpty { return relative }

@@ -59,6 +59,18 @@ package struct WatchRule: Hashable, Sendable {
     }
 }
 
+extension WatchRule {
+    /// Whether the rule takes a file, by the names in its path alone.
+    package var pathFilter: (_ relative: FilePath) -> Bool {
+        let names = NameRules(include: include, exclude: exclude, marker: marker)
+        return { [recursive] relative in
+            let directories = relative.parent.components
+            return recursive || directories.isEmpty
+                ? !directories.contains { TemporaryNames.contains($0) } && names.matches(relative) : false
+        }
+    }
+}
+
 /// How long a kept source may stay after its upload was verified. Without a value it stays for ever.
 package struct Retention: Hashable, Sendable {
     /// The source is removed this long after its last upload was verified.

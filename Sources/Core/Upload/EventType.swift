@@ -21,6 +21,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
     package static let flushed = Self(rawValue: "flushed")
     package static let source = Self(rawValue: "source")
     package static let credential = Self(rawValue: "credential")
+    package static let groupEnded = Self(rawValue: "group_ended")
     package static let safeToRemove = Self(rawValue: "safe_to_remove")
     package static let paused = Self(rawValue: "paused")
     package static let resumed = Self(rawValue: "resumed")
@@ -31,7 +32,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
     package static let forHooks: [EventType] = [
         .loaded, .added, .state, .attempt, .attemptFailed, .recovered, .completed, .alsoVerified, .failed, .cancelled,
         .removed,
-        .flushed, .source, .credential, .safeToRemove, .paused, .resumed, .quotaReached, .remoteDelete,
+        .flushed, .source, .credential, .groupEnded, .safeToRemove, .paused, .resumed, .quotaReached, .remoteDelete,
     ]
 
     // MARK: Stored, and only sent to readers of the stream
@@ -63,9 +64,10 @@ package struct EventType: RawRepresentable, Hashable, Sendable, Codable {
 
 /// The fields of events, by the words that are stored, sent to hooks and shown. Their values are text.
 package enum EventField: String, Sendable, CaseIterable {
-    case after, attempt, by, code, count, counts, destination, direction, error, failed, folder, folders, from, hold,
+    case after, attempt, by, bytes, code, count, counts, destination, direction, error, failed, files, folder, folders,
+        from, hold,
         hook, kind, level, limit, list, lists, medium, message, name, note, ongoing, path, percent, place,
-        quota, reason, result, scope, state, threshold, to, unverified, until, url, used
+        quota, reason, result, scope, state, threshold, to, unverified, until, url, used, verified
     case remoteID = "remote_id"
 }
 

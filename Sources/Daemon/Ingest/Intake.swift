@@ -4,6 +4,15 @@ internal import Core
 internal import Linux
 internal import Store
 
+/// Files that travel together.
+struct FileUnit: Sendable {
+    var rule: GroupRule
+    /// The name under which they are reported as one: a path below their folder.
+    var name: FilePath?
+    /// The file that they belong to, which was recorded before; a path below their folder.
+    var leader: FilePath?
+}
+
 /// Records settled files from `Watch` as assets and uploads, by the settings of their folder.
 struct Intake: Sendable {
     let context: Context
@@ -15,16 +24,17 @@ struct Intake: Sendable {
     /// holds back meanwhile, so no file is lost.
     ///
     /// - Parameters:
-    ///   - isUnit: Whether the files travel together.
-    ///   - leader: The file that they belong to, which was taken up before; a path below their folder.
-    func record(_ files: [SettledFile], asUnit isUnit: Bool = false, with leader: FilePath? = nil) async throws {
+    ///   - unit: The group that they are; `nil` for files that travel alone.
+    func record(_ files: [SettledFile], as unit: FileUnit? = nil) async throws {
         let (empty, wanted) = await split(files)
         if !empty.isEmpty { try await skip(empty) }
         for file in empty {
             context.log.info("empty file skipped", ["folder": file.folder, "path": file.path.display])
         }
-        let shared = isUnit ? await assets.facts(ofUnit: wanted, with: leader) : MediaFacts()
-        let earlier = try await destinations(of: leader, in: wanted.first?.folder)
+        // Only a sidecar has no facts and destinations of its own.
+        let stem = unit?.rule.by == .stem ? unit : nil
+        let shared = stem == nil ? MediaFacts() : await assets.facts(ofUnit: wanted, with: stem?.leader)
+        let earlier = try await destinations(of: stem?.leader, in: wanted.first?.folder)
         var arrivals: [NewAsset] = []
         var left: [SettledFile] = []
         for file in wanted {
@@ -32,7 +42,7 @@ struct Intake: Sendable {
             let own = await assets.facts(of: file)
             let media = own.isEmpty ? shared : own
             let routes =
-                isUnit
+                stem != nil
                 ? assets.routes(forUnit: wanted, folder, shared, earlier: earlier)
                 : assets.routes(for: file, folder, media)
             if routes.isEmpty {
@@ -40,7 +50,7 @@ struct Intake: Sendable {
                 continue
             }
             var arrival = assets.arrival(of: file, folder, to: routes, facts: media)
-            if isUnit { (arrival.unit, arrival.joins) = (0, leader) }
+            if let unit { (arrival.unit, arrival.joins, arrival.group) = (0, unit.leader, unit.name) }
             arrivals.append(arrival)
         }
         if !left.isEmpty { try await skip(left) }
@@ -49,6 +59,12 @@ struct Intake: Sendable {
                 "file left alone: no item of `upload_to` takes it", ["folder": file.folder, "path": file.path.display])
         }
         if arrivals.isEmpty { return }
+        // A receiver may take the manifest for the sign that all is there.
+        if let rule = unit?.rule {
+            arrivals =
+                arrivals.filter { !rule.isManifest($0.file.relative.name) }
+                + arrivals.filter { rule.isManifest($0.file.relative.name) }
+        }
         let outcomes = try await retryUntilStored {
             try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
         }

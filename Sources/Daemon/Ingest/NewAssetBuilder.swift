@@ -109,8 +109,8 @@ struct NewAssetBuilder: Sendable {
 
 extension FolderSettings {
     /// The command that makes the file to upload; `nil` where the file itself is uploaded. A command processes videos;
-    /// files that travel with them are sent unchanged.
-    func export(of name: FilePath) -> ExportSettings? { group?.isSidecar(name) == true ? nil : export }
+    /// files that accompany them are sent unchanged.
+    func export(of name: FilePath) -> ExportSettings? { group?.isAuxiliary(name) == true ? nil : export }
 }
 
 extension [UploadRoute] {

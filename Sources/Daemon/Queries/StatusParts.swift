@@ -35,7 +35,7 @@ struct StatusParts {
     ///   - held: The files that wait for others to travel with.
     ///   - limit: In bytes a second.
     func folder(
-        _ state: WatchState, held: FileGrouper.Waiting?, card: CardView?, limit: Int64?, retention: RetentionView?
+        _ state: WatchState, held: GroupWaits?, card: CardView?, limit: Int64?, retention: RetentionView?
     ) -> FolderView {
         var view = FolderView(state)
         view.settling += held?.files ?? 0

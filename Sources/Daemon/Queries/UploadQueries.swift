@@ -66,7 +66,10 @@ struct UploadQueries: Sendable {
         var builder = await views.builder()
         return UploadDetail(
             upload: await views.view(row, &builder), attempts: attempts, media: media,
-            wasted: wasted > 0 ? wasted : nil)
+            wasted: wasted > 0 ? wasted : nil,
+            group: try await context.store.read { try $0.groups.summary(ofUpload: row.upload.id) }.map {
+                GroupView(name: $0.name.display, files: $0.files, bytes: $0.bytes, verified: $0.verified)
+            })
     }
 
     /// The facts of an asset's recording; read now where `ffprobe` was not asked yet and the bytes still exist.

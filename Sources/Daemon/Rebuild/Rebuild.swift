@@ -145,6 +145,7 @@ package final class Rebuild: Sendable {
             try await importCopy(copy, &found)
         }
         try await importFolders(&found)
+        let units = try await found.units.united(in: sources)
         for folder in unknown {
             let path = folder.watch.path
             // A folder that does not exist yet may become anything.
@@ -155,8 +156,8 @@ package final class Rebuild: Sendable {
                 "the identity of the directory of folder \(folder.watch.name) is lost: the directory at \(path.display) now, "
                     + "of user \(UserDatabase.shown(owner)), is accepted")
         }
-        try await context.store.write { [found] tx in
-            try tx.restoredFiles.unite(found.units.values.filter { $0.count > 1 })
+        try await context.store.write { tx in
+            try tx.restoredFiles.unite(units)
         }
         for folder in context.settings.folders {
             try await context.store.write { try $0.folders.recordWatched([folder.watch.name]) }
@@ -197,17 +198,20 @@ package final class Rebuild: Sendable {
         var loose: [Int64: [(copy: Int64, sha256: [UInt8])]] = [:]
         var returnedSources: [String] = []
         var troubles: [String] = []
-        /// Assets that travel together.
-        var units: [Grouping.Key: [Int64]] = [:]
+        var units = RestoredUnits()
     }
 
     /// Records files, and notes which of them travel together.
     func restore(_ files: [RestoredFile], _ found: inout Found) async throws {
+        // A file of a group that nothing is known of waits for the others: the first scan takes it up.
+        let files = files.filter {
+            context.configuration.folder($0.arrival.file.folder)?.group == nil || !$0.isNew
+        }
         let assets = try await context.store.write { try $0.restoredFiles.record(files) }
         for (file, asset) in zip(files, assets) {
             let settled = file.arrival.file
             guard let rule = context.configuration.folder(settled.folder)?.group else { continue }
-            found.units[await rule.key(of: settled, in: sources), default: []].append(asset)
+            await found.units.add(asset, settled, rule, in: sources)
         }
     }
 

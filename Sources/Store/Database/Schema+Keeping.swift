@@ -110,6 +110,11 @@ extension Schema {
         END;
         """
 
+    /// Files that are reported as one.
+    static let groupNames = """
+        ALTER TABLE asset ADD COLUMN group_name BLOB;   -- path below root of their directory or manifest; NULL for all others
+        """
+
     /// Whether a row of `upload` is on standby and not paused, in SQL: 1 or 0.
     private static func waits(_ row: String) -> String { "(\(row).standby > 0 AND \(row).paused_at IS NULL)" }
 }

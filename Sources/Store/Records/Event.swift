@@ -45,6 +45,8 @@ package enum Event: Sendable, Hashable {
     ///   - counts: `bytes` or `files`.
     ///   - from: The usage before.
     case usageSet(RulePlace, name: String, counts: String, from: Int64, to: Int64, by: String)
+    /// All uploads of the files of a group have ended.
+    case groupEnded(GroupSummary)
     case safeToRemove(RemovalSafety, folders: [String], path: FilePath, medium: String?, unverified: Int, failed: Int)
 
     package var type: EventType {
@@ -68,6 +70,7 @@ package enum Event: Sendable, Hashable {
         case .allowed, .allowedNoMore: .allowed
         case .quotaReached: .quotaReached
         case .usageSet: .usageSet
+        case .groupEnded: .groupEnded
         case .safeToRemove: .safeToRemove
         }
     }
@@ -118,6 +121,11 @@ package enum Event: Sendable, Hashable {
         case .usageSet(let place, let name, let counts, let before, let used, let author):
             return [
                 .place: place.words, .name: name, .counts: counts, .from: "\(before)", .to: "\(used)", .by: author,
+            ]
+        case .groupEnded(let group):
+            return [
+                .folder: group.folder, .name: group.name.display, .files: "\(group.files)", .bytes: "\(group.bytes)",
+                .verified: "\(group.verified)", .result: group.verified == group.files ? "verified" : "incomplete",
             ]
         case .safeToRemove(let level, let folders, let path, let medium, let unverified, let failed):
             return [

@@ -53,6 +53,8 @@ package struct NewAsset: Sendable, Hashable {
     package var unit: Int?
     /// The earlier path (below the folder) whose newest asset it joins.
     package var joins: FilePath?
+    /// The name of the group that is reported as one, with ``unit``: a path below the folder.
+    package var group: FilePath?
     package var stagingMode: StagingMode
 
     package init(

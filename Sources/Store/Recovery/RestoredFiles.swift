@@ -52,6 +52,11 @@ package struct RestoredFile: Sendable {
 }
 
 extension RestoredFile {
+    /// Whether no copy, no upload and no remote file of it was found.
+    package var isNew: Bool {
+        copy == nil && uploads.allSatisfy { $0.knowledge == .toSend && $0.id == nil && $0.checkpoint == nil }
+    }
+
     /// Whether another destination, which is enough, holds the file.
     fileprivate func isSuperfluous(_ order: NewAsset.PlannedUpload, _ upload: Upload) -> Bool {
         guard let choice = order.choice?.number, !upload.knowledge.isHeld else { return false }
@@ -66,6 +71,15 @@ extension RestoredFile.Knowledge {
         case .toSend, .undecided: false
         }
     }
+}
+
+/// Files that travel together.
+package struct RestoredUnit: Sendable {
+    package var assets: [Int64]
+    /// The name under which they are reported as one.
+    package var name: FilePath?
+
+    package init(assets: [Int64], name: FilePath?) { (self.assets, self.name) = (assets, name) }
 }
 
 /// Files that a rebuild found.
@@ -88,13 +102,14 @@ extension RestoredFiles where Access == Writing {
         try files.map { try restore($0) }
     }
 
-    /// Records that these travel together: the assets of each unit.
-    package func unite(_ units: [[Int64]]) throws {
+    /// Records that the files of each unit travel together.
+    package func unite(_ units: [RestoredUnit]) throws {
         for unit in units {
-            guard let first = unit.min() else { continue }
-            for asset in unit {
+            guard let first = unit.assets.min() else { continue }
+            for asset in unit.assets {
                 try tx.connection.run(
-                    "UPDATE asset SET unit = ?2, due = 0 WHERE id = ?1", [.integer(asset), .integer(first)])
+                    "UPDATE asset SET unit = ?2, group_name = ?3, due = 0 WHERE id = ?1",
+                    [.integer(asset), .integer(first), .init(unit.name?.bytes)])
             }
             try tx.releases.updateDue(first)
         }

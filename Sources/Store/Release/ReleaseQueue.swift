@@ -1,9 +1,10 @@
 package import Core
 
-/// A row for as long as an upload of the unit is still to come or has failed.
+/// A row for as long as an upload of the unit is still to come or has failed. The last files of a large unit usually go
+/// last.
 private let unitIsOver = """
     SELECT 1 FROM asset JOIN upload ON upload.asset = asset.id WHERE asset.unit = ?1
-    AND upload.state IN ('staging', 'queued', 'uploading', 'failed') LIMIT 1
+    AND upload.state IN ('staging', 'queued', 'uploading', 'failed') ORDER BY asset.id DESC LIMIT 1
     """
 
 /// Assets whose uploads have ended: from "verified" to "the source is gone and the copy too".
@@ -38,15 +39,23 @@ package struct ReleaseQueue<Access> {
 
     /// The given assets that are still on the release's list.
     package func releasable(_ assets: [Int64]) throws -> [(asset: AssetRecord, verdict: ReleaseVerdict)] {
-        try assets.compactMap { id in
+        // A unit may have thousands of files: whether it is over is asked once.
+        var units: [Int64: Bool] = [:]
+        return try assets.compactMap { id in
             try tx.connection.first(
                 "SELECT \(AssetRecord.columns) FROM asset WHERE id = ?1 AND due = 1", [.integer(id)]
             ) { AssetRecord($0, 0) }
-        }.map { ($0, try verdict($0.id)) }
+        }.map { ($0, try verdict($0.id, &units)) }
     }
 
     /// The decision for an asset: none while another asset that travels with it still needs its data.
     func verdict(_ asset: Int64) throws -> ReleaseVerdict {
+        var units: [Int64: Bool] = [:]
+        return try verdict(asset, &units)
+    }
+
+    /// - Parameter units: Units of which it is known whether they are over.
+    private func verdict(_ asset: Int64, _ units: inout [Int64: Bool]) throws -> ReleaseVerdict {
         let all = try tx.uploads.of(asset)
         // Of a choice only the verified upload counts: the others are superfluous, however they ended.
         let decided = Set(all.filter { $0.ending == .completed }.compactMap(\.choice))
@@ -56,7 +65,8 @@ package struct ReleaseQueue<Access> {
             uploads: uploads.map { $0.state == .removed && $0.ended != .failed ? $0.ended ?? .removed : $0.state },
             keepsSource: try dismissed || uploads.contains { try endedAutomatically($0) })
         guard own != .keepBoth, let unit = try unit(of: asset) else { return own }
-        let isOver = try tx.connection.first(unitIsOver, [.integer(unit)]) { _ in true } == nil
+        let isOver = try units[unit] ?? self.isOver(unit)
+        units[unit] = isOver
         return isOver ? own : .keepBoth
     }
 
@@ -64,6 +74,10 @@ package struct ReleaseQueue<Access> {
     func endedAutomatically(_ upload: UploadRecord) throws -> Bool {
         guard upload.ending == .cancelled, let row = try tx.uploads.row(upload.id) else { return false }
         return row.isExpired || row.isSkipped
+    }
+
+    private func isOver(_ unit: Int64) throws -> Bool {
+        try tx.connection.first(unitIsOver, [.integer(unit)]) { _ in true } == nil
     }
 
     private func unit(of asset: Int64) throws -> Int64? {
@@ -83,19 +97,25 @@ package struct ReleaseQueue<Access> {
 }
 
 extension ReleaseQueue where Access == Writing {
+    /// Part of the transaction that ended an upload of the asset.
+    func uploadEnded(of asset: Int64) throws {
+        try updateDue(asset)
+        if let unit = try unit(of: asset), try isOver(unit) { try tx.groups.reportEnd(of: unit) }
+    }
+
     /// Puts the asset on the release's list when its uploads have all ended. Part of the transaction that ended the
     /// last.
     func updateDue(_ asset: Int64) throws {
         if let unit = try unit(of: asset) {
             // If it waits for its companion, it need not wait longer.
-            try tx.connection.run(
-                """
-                UPDATE upload SET backoff_until = 0 WHERE state = 'queued' AND backoff_until > 0
-                AND asset IN (SELECT id FROM asset WHERE unit = ?1)
-                """, [.integer(unit)])
-            if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
+            for mate in try tx.uploads.mates(of: asset) {
+                try tx.connection.run(
+                    "UPDATE upload SET backoff_until = 0 WHERE asset = ?1 AND state = 'queued' AND backoff_until > 0",
+                    [.integer(mate)])
+                if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
+            }
             // All of the unit: the last one that ends frees the others.
-            if try tx.connection.first(unitIsOver, [.integer(unit)], { _ in true }) == nil {
+            if try isOver(unit) {
                 try tx.connection.run("UPDATE asset SET due = 1 WHERE unit = ?1", [.integer(unit)])
                 tx.session.facts.changes.insert(.due)
             }
@@ -222,4 +242,5 @@ extension ReleaseQueue where Access == Writing {
 
 extension Transaction {
     package var releases: ReleaseQueue<Access> { ReleaseQueue(tx: self) }
+    package var groups: GroupQuery<Access> { GroupQuery(tx: self) }
 }

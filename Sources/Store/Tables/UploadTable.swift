@@ -34,21 +34,46 @@ package struct UploadTable<Access> {
     /// recorded last before it or with it (they are recorded within a second), and then those recorded after it, in
     /// their order. A unit continues when a name is used again.
     package func companions(of upload: String) throws -> [Companion] {
-        try tx.connection.all(
+        guard let asset = try find(upload)?.asset else { return [] }
+        return try mates(of: asset).flatMap { mate in
+            try tx.connection.all(
+                """
+                SELECT other.media_type, CASE other.state WHEN 'removed' THEN other.ended ELSE other.state END,
+                other.remote FROM upload AS other JOIN upload ON upload.id = ?1
+                WHERE other.asset = ?2 AND other.destination = upload.destination
+                """, [.text(upload), .integer(mate)]
+            ) { row in
+                UploadState(rawValue: row.optionalText(1) ?? "").map { state in
+                    Companion(
+                        mediaType: row.text(0), state: state,
+                        remote: row.optionalText(2).flatMap { StoredJSON.decode(RemoteObject.self, json: $0) })
+                }
+            }.compactMap { $0 }
+        }
+    }
+
+    /// The other files of its unit with the same stem, in the order of ``companions(of:)``. A directory that goes as one
+    /// may have thousands of files with other names.
+    func mates(of asset: Int64) throws -> [Int64] {
+        guard
+            let own = try tx.connection.first(
+                "SELECT relative, unit, arrived_at FROM asset WHERE id = ?1 AND unit IS NOT NULL", [.integer(asset)],
+                { (path: FilePath(bytes: $0.blob(0)), unit: $0.integer(1), arrivedAt: $0.integer(2)) })
+        else { return [] }
+        let start = own.path.parent.appending(own.path.name.beforeDots)
+        return try tx.connection.all(
             """
-            SELECT other.media_type, CASE other.state WHEN 'removed' THEN other.ended ELSE other.state END, other.remote
-            FROM upload JOIN asset ON asset.id = upload.asset JOIN asset AS mate ON mate.unit = asset.unit
-            JOIN upload AS other ON other.asset = mate.id AND other.destination = upload.destination
-            WHERE upload.id = ?1 AND mate.id <> asset.id
-            ORDER BY CASE WHEN mate.arrived_at <= asset.arrived_at + 1000 THEN mate.id END DESC, mate.id
-            """, [.text(upload)]
-        ) { row in
-            UploadState(rawValue: row.optionalText(1) ?? "").map { state in
-                Companion(
-                    mediaType: row.text(0), state: state,
-                    remote: row.optionalText(2).flatMap { StoredJSON.decode(RemoteObject.self, json: $0) })
-            }
-        }.compactMap { $0 }
+            SELECT id, relative FROM asset INDEXED BY asset_relative
+            WHERE (relative = ?3 OR relative > ?4 AND relative < ?5) AND unit = ?2 AND id <> ?1
+            ORDER BY CASE WHEN arrived_at <= ?6 + 1000 THEN id END DESC, id
+            """,
+            [
+                .integer(asset), .integer(own.unit), .blob(start.bytes), .blob(start.bytes + [UInt8(ascii: ".")]),
+                // All that follows a dot sorts before the byte after the dot.
+                .blob(start.bytes + [UInt8(ascii: "/")]), .integer(own.arrivedAt),
+            ]
+        ) { (id: $0.integer(0), path: FilePath(bytes: $0.blob(1))) }.filter { $0.path.sharesStem(with: own.path) }
+            .map(\.id)
     }
 
     package func row(_ id: String) throws -> UploadRow? {

@@ -34,7 +34,8 @@ extension Arrivals where Access == Writing {
             let first = units[unit] ?? asset
             units[unit] = first
             try tx.connection.run(
-                "UPDATE asset SET unit = ?2 WHERE id = ?1", [.integer(asset), .integer(first)])
+                "UPDATE asset SET unit = ?2, group_name = ?3 WHERE id = ?1",
+                [.integer(asset), .integer(first), .init(arrival.group?.bytes)])
         }
     }
 

@@ -43,7 +43,7 @@ extension UploadTransitions where Access == Writing {
             try tx.events.append(.removed(list: now.list.rawValue, reason: reason), of: upload.id)
             tx.session.facts.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
-            if now == .failed { try tx.releases.updateDue(upload.asset) }
+            if now == .failed { try tx.releases.uploadEnded(of: upload.asset) }
             return
         }
         let isOver = next.isTerminal
@@ -78,7 +78,7 @@ extension UploadTransitions where Access == Writing {
             tx.session.facts.changes.insert(.lists)
             tx.session.facts.outcomes.note(upload, end, at: tx.clocks.wall())
             try tx.alternatives.noteEnd(of: upload, as: next)
-            try tx.releases.updateDue(upload.asset)
+            try tx.releases.uploadEnded(of: upload.asset)
         }
     }
 

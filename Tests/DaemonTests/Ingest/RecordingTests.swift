@@ -45,8 +45,8 @@ struct RecordingTests {
         _ = try await scene.daemon.reload()
         let intake = scene.daemon.intake
         let video = try settled("a.jpg", picture(), scene)
-        try await intake.record([try settled("a.xml", [1], scene), video], asUnit: true)
-        try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
+        try await intake.record([try settled("a.xml", [1], scene), video], as: FileUnit(rule: GroupRule()))
+        try await intake.record([try settled("a.srt", [2], scene)], as: FileUnit(rule: GroupRule(), leader: "a.jpg"))
         try await eventually("all three objects are at the remote") { scene.remote.objects.count == 3 }
         #expect(scene.remote.objects.map(\.display).sorted() == ["2024/a.jpg", "2024/a.srt", "2024/a.xml"])
         try await scene.stop()
@@ -64,8 +64,8 @@ struct RecordingTests {
         _ = try await scene.daemon.reload()
         let intake = scene.daemon.intake
         let picture = try settled("a.jpg", picture(), scene)
-        try await intake.record([try settled("a.xml", [1], scene), picture], asUnit: true)
-        try await intake.record([try settled("a.srt", [2], scene)], asUnit: true, with: "a.jpg")
+        try await intake.record([try settled("a.xml", [1], scene), picture], as: FileUnit(rule: GroupRule()))
+        try await intake.record([try settled("a.srt", [2], scene)], as: FileUnit(rule: GroupRule(), leader: "a.jpg"))
         try await intake.record([try settled("b.mp4", [3], scene)])
         try await eventually("the picture and its sidecars are at the remote") { scene.remote.objects.count == 3 }
         // The scan that follows finds the known file again.

@@ -81,7 +81,7 @@ struct StatusPartsTests {
     func folder() throws {
         var state = WatchState(folder: "cam", path: "/given/cam", condition: .watching)
         state.settling = 2
-        var held = FileGrouper.Waiting()
+        var held = GroupWaits()
         held.files = 3
         let parts = try paused(.folder, "cam")
         let view = parts.folder(state, held: held, card: nil, limit: 5, retention: nil)

@@ -107,13 +107,13 @@ struct FirstOfTests {
 
     @Test(
         "with both under way, a kill at any step leaves the file at one, or says that it is at both",
-        .timeLimit(.minutes(Patience.minutes(4))), arguments: Tier.sample(kills))
+        .timeLimit(.minutes(Patience.minutes(4))), arguments: Tier.sample(kills, inFull: 12))
     func raced(_ kill: Kill) async throws {
         // Both need about the same time.
         let site = try await Site(after: "1s", nas: ", bandwidth: 150 kB/s", cloud: ", bandwidth: 300 kB/s")
         try site.fixture.startDaemon(environment: ["SLUICE_TEST_CRASH": "\(kill.step):\(kill.nth)"])
         let content = try site.drop("clip.mp4", size: 300_000)
-        let ending = try? await site.fixture.daemon?.end(within: .seconds(15))
+        let ending = try? await site.fixture.daemon?.end(within: .seconds(6))
         // A race has no fixed number of steps.
         if ending == .signal(SIGKILL) { try site.fixture.startDaemon() }
         try await site.settle(1)

@@ -298,3 +298,88 @@ struct GroupTests {
         #expect(text.contains("lone.srt"), "\(text)")
     }
 }
+
+/// Directories and manifests, from the built program.
+@Suite("Groups by directory and manifest", .timeLimit(.minutes(Patience.minutes(3))))
+struct GroupKindEndToEndTests {
+    private func fixture(_ group: String, keys: [String] = []) async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
+        fixture.folderKeys = ["group: {\(group)}"] + keys
+        try await fixture.startReceiver()
+        return fixture
+    }
+
+    private func files(_ folder: FilePath) throws -> Set<String> {
+        Set(try Outcome.files(in: folder, hidden: false).map(\.display))
+    }
+
+    private func drop(_ name: FilePath, _ content: [UInt8], _ fixture: DaemonFixture) throws {
+        let path = fixture.drop.appending(name)
+        try Files.makeFolders(path.parent)
+        try Files.publish(path, content, mode: 0o644)
+    }
+
+    @Test("a directory that a program copies file by file goes as one, and is reported as one")
+    func directory() async throws {
+        let fixture = try await fixture("by: directory, wait: 2s")
+        try fixture.startDaemon()
+        for number in 0..<20 { try drop(FilePath("card/DCIM/\(number).mp4"), noise(20_000 + number), fixture) }
+        let slow = fixture.drop.appending("card/last.mp4")
+        let file = try Descriptor.open(slow, for: .creating)
+        try file.write(noise(1000), named: slow)
+        try await eventually("the directory waits for its last file", every: .milliseconds(100)) {
+            try await fixture.runVerb("status", [])?.contains("waits for card/last.mp4, which has not settled") == true
+        }
+        #expect(try files(fixture.received).isEmpty)
+        try file.close(named: slow)
+        try await eventually("all sources have been released", within: .seconds(60)) {
+            try files(fixture.drop).isEmpty
+        }
+        #expect(try files(fixture.received).count == 21)
+        let shown = try #require(try await fixture.runVerb("show", ["last.mp4"]))
+        #expect(shown.contains("card: 21 files, ") && shown.contains("21 verified"), "\(shown)")
+        let reader = try Child(
+            fixture.binary, ["events", "--since", "0", "--json", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("events"), errors: fixture.folder.path.appending("events.err"))
+        let report = try await eventually("the group is reported") {
+            try reader.standardOutput().split(separator: "\n").first { $0.contains("\"group_ended\"") }
+        }
+        #expect(report.contains("\"files\":\"21\"") && report.contains("\"result\":\"verified\""), "\(report)")
+        reader.end(with: SIGTERM)
+    }
+
+    @Test("what a list of checksums names goes with the list, after a restart too, and a rebuild keeps it together")
+    func manifest() async throws {
+        let fixture = try await fixture("by: manifest, manifest: \"*.sha256\", wait: 200ms")
+        try fixture.startDaemon()
+        let digest = String(repeating: "ab", count: 32)
+        try drop("a/list.sha256", Array("\(digest)  one.mp4\n\(digest) *sub/two.mp4\n".utf8), fixture)
+        try drop("a/one.mp4", noise(30_000, seed: 1), fixture)
+        try drop("a/none.mp4", noise(30_000, seed: 2), fixture)
+        try await eventually("the missing file is named", every: .milliseconds(100)) {
+            try await fixture.runVerb("status", [])?.contains(
+                "waits for a/sub/two.mp4, which a/list.sha256 lists and which does not exist") == true
+        }
+        fixture.killDaemon()
+        try fixture.startDaemon()
+        _ = try await eventually("the daemon has paused", every: .milliseconds(100)) {
+            try await fixture.runVerb("pause", ["--all"])
+        }
+        try drop("a/sub/two.mp4", noise(30_000, seed: 3), fixture)
+        try await eventually("three files are staged", every: .milliseconds(100)) {
+            try await fixture.runVerb("list", ["--json"])?.split(separator: "\"sha256\"").count == 4
+        }
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        _ = try #require(try await fixture.runVerb("rebuild", ["--yes", "--force"]))
+        try fixture.startDaemon()
+        let shown = try await eventually("the daemon shows the group", every: .milliseconds(100)) {
+            try await fixture.runVerb("show", ["two.mp4"])
+        }
+        #expect(shown.contains("a/list.sha256: 3 files, "), "\(shown)")
+        _ = try #require(await fixture.runVerb("resume", ["--all"]))
+        try await eventually("the sources of the group have been released", within: .seconds(30)) {
+            try files(fixture.drop) == ["a/none.mp4"]
+        }
+        #expect(try files(fixture.received) == ["a/list.sha256", "a/one.mp4", "a/sub/two.mp4"])
+    }
+}

@@ -7,7 +7,7 @@ import Testing
 struct ListTests {
     @Test(
         "each list filter returns what a scan of every row finds, in any combination",
-        arguments: Tier.sample(1...40, 8))
+        arguments: Tier.sample(1...40, 8, inFull: 16))
     func filters(_ seed: UInt64) async throws {
         var dice = Dice(seed: seed)
         func one<T>(_ values: [T]) throws -> T { try #require(values.randomElement(using: &dice)) }

@@ -1,53 +1,14 @@
-/// Rules for files that are uploaded together: a video and its sidecars (`.xml`, `.srt` …), recognised by their names.
-package struct GroupRule: Hashable, Sendable {
-    /// How long a finished file waits for another file of its group.
-    package var wait: Duration
-    /// Endings of sidecars, in lower case and without the dot.
-    package var sidecars: [String]
-
-    package static let commonSidecars = ["xml", "srt", "thm", "json"]
-
-    package init(wait: Duration = .seconds(5), sidecars: [String] = commonSidecars) {
-        self.wait = wait
-        self.sidecars = sidecars
-    }
-
-    /// Whether its ending marks it as a sidecar of another file. Case does not count: cameras write `.XML`.
-    package func isSidecar(_ name: FilePath) -> Bool {
-        guard let ending = name.fileExtension?.bytes else { return false }
-        return sidecars.contains { $0.utf8.elementsEqual(ending.lazy.map(\.lowered)) }
-    }
-
-    /// The group of a file: `clip.xml` belongs to `clip.mp4`; so does `clip.mp4.xml`, if that video is in the
-    /// directory.
-    ///
-    /// - Parameter isThere: Whether a name exists in the file's directory.
-    package func key(of file: SettledFile, isThere: (_ name: FilePath) -> Bool) -> Grouping.Key {
-        var key = Grouping.Key(file)
-        if isSidecar(file.relative.name), key.stem.fileExtension != nil, !isSidecar(key.stem), isThere(key.stem) {
-            key.stem = key.stem.stem
-        }
-        return key
-    }
-
-    /// The patterns that also include sidecars where `include` names only the videos.
-    package func include(with include: [String]) -> [String] {
-        if include.isEmpty { return [] }
-        return include + sidecars.map { "*." + $0 }.filter { !include.contains($0) }
-    }
-}
-
 /// Collects settled files until their group is complete.
 ///
-/// A group consists of the files in one directory with the same stem. It is passed on when it has a file that is not a
-/// sidecar, no file joined it for the time in its rule, and a check of the directory found no missing file. A sidecar
-/// without its video waits. Time is passed as an argument.
+/// A group is passed on when no file joined it for the time in its rule, and a check of the disk found no missing file.
+/// Time is passed as an argument.
 package struct Grouping {
     package struct Key: Hashable, Sendable {
         /// The configured folder's name.
         package var folder: String
         /// The directory below the folder's path.
         package var directory: FilePath
+        /// What the names of its files have in common; empty for all files of a directory.
         package var stem: FilePath
 
         package init(folder: String, directory: FilePath, stem: FilePath) {
@@ -116,6 +77,14 @@ package struct Grouping {
         groups[key]?.members.merge(others.members) { $1 }
     }
 
+    /// Moves some of the files that wait under one key to another. Its next check comes after `wait`.
+    package mutating func move(_ members: Set<FilePath>, from: Key, to key: Key, wait: Duration, at now: MonotonicTime)
+    {
+        guard from != key, let found = groups[from]?.members.filter({ members.contains($0.key) }) else { return }
+        for file in found.values { add(file, under: key, wait: wait, at: now) }
+        drop(Array(found.keys), of: from)
+    }
+
     /// The groups that are due for a check. Each must be answered with ``remove(_:)``, ``drop(_:of:)`` or
     /// ``wait(_:for:awaiting:isExpected:at:)``.
     package func due(at now: MonotonicTime) -> [Key] {
@@ -129,6 +98,13 @@ package struct Grouping {
         (groups.removeValue(forKey: key)?.members.values).map {
             $0.sorted { $0.relative.bytes.lexicographicallyPrecedes($1.relative.bytes) }
         } ?? []
+    }
+
+    /// Some files of a group are passed on.
+    package mutating func remove(_ members: Set<FilePath>, of key: Key) -> [SettledFile] {
+        let found = groups[key]?.members.values.filter { members.contains($0.relative) } ?? []
+        drop(found.map(\.relative), of: key)
+        return found.sorted { $0.relative < $1.relative }
     }
 
     /// Removes files that have changed or no longer exist.
