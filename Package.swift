@@ -11,8 +11,14 @@ let strict: [SwiftSetting] = [
 ]
 
 func module(_ name: String, _ below: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: below, swiftSettings: strict + (unhurried.contains(name) ? small : []))
+    .target(
+        name: name, dependencies: below,
+        swiftSettings: strict + (unhurried.contains(name) ? small : []) + (decisive.contains(name) ? fastTests : []))
 }
+
+/// Modules whose decisions tests try in thousands of cases: the debug build optimizes them too.
+let decisive: Set = ["Core", "Digests"]
+let fastTests: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 /// Modules that wait for others most of their time: they are compiled for size, which counts more than the speed they lose.
 let unhurried: Set = [

@@ -213,11 +213,11 @@ struct ConditionReadingTests {
             ),
             (
                 "[{metered: true}, {metered: false}]",
-                "10:21: policy.pause[0].when: is always true, so it restricts nothing: state when it is not, or take it out"
+                "10:21: policy.pause[0].when: is always true, so it distinguishes nothing: state when it is not, or take it out"
             ),
             (
                 "{not: {hotter_than: 70, not: {hotter_than: 60}}}",
-                "10:21: policy.pause[0].when: is always true, so it restricts nothing: state when it is not, or take it out"
+                "10:21: policy.pause[0].when: is always true, so it distinguishes nothing: state when it is not, or take it out"
             ),
             (
                 "{network: lte, interface: eth0}",

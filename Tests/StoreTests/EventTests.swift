@@ -27,6 +27,7 @@ struct EventTests {
         .source(.kept, note: nil), .remoteDelete(.done), .flushed(lists: ["failed", "completed"], count: 2),
         .paused(.folder, name: "cam"), .resumed(.all, name: ""), .allowed(record),
         .allowedNoMore(.upload, name: "01A", kind: "metered"), .quotaReached(reached),
+        .groupEnded(GroupSummary(name: "card", folder: "cam", files: 2, bytes: 10, verified: 1)),
         .safeToRemove(.staged, folders: ["a", "b"], path: "/media/card", medium: "0f", unverified: 1, failed: 0),
     ]
 

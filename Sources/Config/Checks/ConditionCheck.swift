@@ -21,7 +21,7 @@ struct ConditionCheck {
         }
         if logic.isAlwaysTrue(condition) {
             return findings.warning(
-                "is always true, so it restricts nothing: state when it is not, or take it out", at: node.start,
+                "is always true, so it distinguishes nothing: state when it is not, or take it out", at: node.start,
                 key: key)
         }
         if let pair = logic.separateInterfaces(in: condition, networks: networks) {

@@ -15,11 +15,15 @@ struct InterfaceCounts: Sendable {
 
     func run() async throws {
         var last: MonotonicTime?
+        // Only in memory: after a restart the first reading is compared with the stored one.
+        var comparison: InterfaceComparison?
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
             let isDue = last.map { now.since($0) >= Self.pause } ?? true
             if context.settings.countsInterfaces, isDue {
-                do { if try await count() { last = now } } catch let error as StoreError { stateHealth.failed(error) }
+                do { if try await count(&comparison) { last = now } } catch let error as StoreError {
+                    stateHealth.failed(error)
+                }
             }
             await signals.counting.wait(atMost: context.settings.countsInterfaces ? Self.pause : nil)
         }
@@ -28,8 +32,9 @@ struct InterfaceCounts: Sendable {
     /// Reads the counters of the interfaces, and enters what others have sent and received since the last time. Until
     /// that succeeds for the first time, quotas of all programs count as used up.
     ///
+    /// - Parameter comparison: The last one. A reading that changes nothing writes nothing.
     /// - Returns: Whether it was done; `false` while the networks are unknown.
-    private func count() async throws -> Bool {
+    private func count(_ comparison: inout InterfaceComparison?) async throws -> Bool {
         guard let links = links(await scheduler.shown()) else { return false }
         let clocks = context.clocks
         let counters: LinkBytes? = try await blocking { LinkBytes(at: clocks.monotonic()) }
@@ -39,8 +44,9 @@ struct InterfaceCounts: Sendable {
                     + "`count: interface` counts")
             return true
         }
+        if comparison?.takes(counters, links) == true { return true }
         let isFirst = !ledger.knowsInterfaces
-        try await ledger.enterTraffic(of: counters, links)
+        comparison = try await ledger.enterTraffic(of: counters, links, since: comparison?.counters)
         if isFirst { signals.scheduling.signal() }
         return true
     }

@@ -126,14 +126,21 @@ final class Ledger: Sendable {
     /// - Parameters:
     ///   - counters: Those of all links now.
     ///   - links: By quota, the numbers of the links that it counts.
-    func enterTraffic(of counters: LinkBytes, _ links: [QuotaName: Set<Int32>]) async throws {
-        let entered = try await store.write { tx in try tx.ledger.interfaces.compare(counters, links) }
+    ///   - latest: The latest reading, up to which nothing has changed.
+    func enterTraffic(
+        of counters: LinkBytes, _ links: [QuotaName: Set<Int32>], since latest: LinkBytes?
+    ) async throws -> InterfaceComparison {
+        let comparison = try await store.write { tx in
+            try tx.ledger.interfaces.compare(counters, links, since: latest)
+        }
+        let entered = comparison.entered
         let now = clocks.wall()
         current.withLock { current in
             current.knowsInterfaces = true
             for (name, spending) in entered { current.quotas.spend(spending, for: name, at: now) }
         }
         if !entered.isEmpty { try await reportMarks() }
+        return comparison
     }
 
     /// Advances to the present time, and reads the spending that it does not know yet.

@@ -128,7 +128,8 @@ package struct LinkBytes: Hashable, Sendable {
     }
 
     /// What these links have sent and received since an earlier moment. A link that was made again, and every link after
-    /// a reboot, counts from zero; one that is gone counts nothing more.
+    /// a reboot, counts from zero; one that is gone counts nothing more. A counter that has become smaller was reset,
+    /// unless it has 32 bits and the link can have carried so much that it has wrapped.
     ///
     /// - Parameter numbers: Those of the links.
     package func carried(by numbers: Set<Int32>, since earlier: LinkBytes) -> Spending {
@@ -139,12 +140,29 @@ package struct LinkBytes: Hashable, Sendable {
                 continue
             }
             let known = place == earlier.place ? earlier.bytes[link] : nil
-            let isReset = known.map { now.sent < $0.sent || now.received < $0.received } ?? true
-            let before = isReset ? Counts.none : known ?? .none
-            sum += Spending(bytes: clamped(now.sent - before.sent), received: clamped(now.received - before.received))
+            let time = at.since(earlier.at)
+            if let known, let sent = Self.growth(now.sent, since: known.sent, in: time),
+                let received = Self.growth(now.received, since: known.received, in: time)
+            {
+                sum += Spending(bytes: clamped(sent), received: clamped(received))
+            } else {
+                sum += Spending(bytes: clamped(now.sent), received: clamped(now.received))
+            }
         }
         return sum
     }
+
+    /// - Returns: `nil` for a counter that was reset.
+    private static func growth(_ now: UInt64, since before: UInt64, in time: Duration) -> UInt64? {
+        if now >= before { return now - before }
+        guard before < 1 << 32 else { return nil }
+        let wrapped = (1 << 32) - before + now
+        return wrapped <= fastest * UInt64(clamping: max(1, time.components.seconds + 1)) ? wrapped : nil
+    }
+
+    /// The most bytes that a link with counters of 32 bits carries in a second, as drivers of small machines have: 1
+    /// Gbit/s.
+    private static let fastest: UInt64 = 125_000_000
 
     /// Whether the kernel may still send bytes of TCP connections that no process owns any more. `true` where `/proc`
     /// does not tell.

@@ -16,6 +16,33 @@ package struct InterfaceCountTable<Access> {
     func lastCounters() throws -> LinkBytes? { try tx.settings.value(Self.setting).flatMap { LinkBytes($0) } }
 }
 
+/// What followed from a reading of the counters.
+package struct InterfaceComparison: Sendable {
+    /// The latest reading that is compared.
+    package private(set) var counters: LinkBytes
+    /// By quota of all programs, the links that it counts.
+    package let links: [QuotaName: Set<Int32>]
+    /// What was entered.
+    package fileprivate(set) var entered: [QuotaName: Spending] = [:]
+    /// Nothing more can be entered before a link has carried more.
+    package fileprivate(set) var isSettled = true
+
+    fileprivate init(counters: LinkBytes, links: [QuotaName: Set<Int32>]) {
+        (self.counters, self.links) = (counters, links)
+    }
+
+    /// Takes a reading that changes nothing, which then needs no transaction.
+    ///
+    /// - Returns: Whether it changes nothing.
+    package mutating func takes(_ counters: LinkBytes, _ links: [QuotaName: Set<Int32>]) -> Bool {
+        guard isSettled, links == self.links,
+            links.values.allSatisfy({ counters.carried(by: $0, since: self.counters) == .none })
+        else { return false }
+        self.counters = counters
+        return true
+    }
+}
+
 /// Bytes that TCP has sent and that may still wait in the queue of an interface.
 private let queued: Int64 = 256 << 10
 
@@ -33,10 +60,12 @@ extension InterfaceCountTable where Access == Writing {
     ///   - counters: Those of all links now.
     ///   - links: By quota of all programs, the numbers of the links that it counts. A quota that is new here counts
     ///     from now on.
-    /// - Returns: What was entered.
-    package func compare(_ counters: LinkBytes, _ links: [QuotaName: Set<Int32>]) throws -> [QuotaName: Spending] {
-        let before = try lastCounters()
-        var entered: [QuotaName: Spending] = [:]
+    ///   - latest: A later reading than that of the last call, up to which these links have carried nothing.
+    package func compare(
+        _ counters: LinkBytes, _ links: [QuotaName: Set<Int32>], since latest: LinkBytes? = nil
+    ) throws -> InterfaceComparison {
+        let before = try latest ?? lastCounters()
+        var result = InterfaceComparison(counters: counters, links: links)
         let known = try tx.connection.all("SELECT name, sent, received FROM interface_count") {
             ($0.text(0), Spending(bytes: $0.integer(1), received: $0.integer(2)))
         }
@@ -47,6 +76,7 @@ extension InterfaceCountTable where Access == Writing {
         for (name, numbers) in links {
             guard let before, var rest = open[name.key] else {
                 try tx.connection.run("INSERT OR IGNORE INTO interface_count (name) VALUES (?1)", [.text(name.key)])
+                result.isSettled = false
                 continue
             }
             rest += counters.carried(by: numbers, since: before)
@@ -57,6 +87,8 @@ extension InterfaceCountTable where Access == Writing {
             let others = Spending(
                 bytes: max(0, rest.bytes - max(0, reserved.bytes)),
                 received: max(0, rest.received - max(0, reserved.received)))
+            // What may be ours is entered for others when it turns out that it is not.
+            if rest.bytes > others.bytes || rest.received > others.received { result.isSettled = false }
             try tx.connection.run(
                 "UPDATE interface_count SET sent = ?2, received = ?3 WHERE name = ?1",
                 [
@@ -64,10 +96,10 @@ extension InterfaceCountTable where Access == Writing {
                 ])
             if others == .none { continue }
             try tx.ledger.enter(others, name.account, tx.ledger.hour)
-            entered[name] = others
+            result.entered[name] = others
         }
         try tx.settings.set(Self.setting, counters.text)
-        return entered
+        return result
     }
 }
 

@@ -10,6 +10,11 @@ package struct GroupSummary: Sendable, Hashable {
     package var bytes: Int64
     /// Files that have arrived at each of their destinations.
     package var verified: Int
+
+    package init(name: FilePath, folder: String, files: Int, bytes: Int64, verified: Int) {
+        (self.name, self.folder, self.files) = (name, folder, files)
+        (self.bytes, self.verified) = (bytes, verified)
+    }
 }
 
 /// Groups of files by a directory or a manifest.

@@ -88,4 +88,21 @@ struct LinkBytesTests {
         #expect(LinkBytes(count.text) == count)
         #expect(count.upperBound(since: count) == Spending.none)
     }
+
+    @Test(
+        "a counter of 32 bits that wraps is counted on; one that was reset counts from zero",
+        arguments: [
+            // 4,294,967,296 - 4,294,000,000 + 1,000
+            (4_294_000_000, 1_000, 10, 968_296), (4_294_000_000, 1_000, 0, 968_296),
+            // More than 1 Gbit/s: it was reset.
+            (1_000_000_000, 1_000, 10, 1_000), (3_900_000_000, 1_000, 1, 1_000),
+            // A counter of 64 bits does not wrap.
+            (4_294_967_296, 1_000, 10, 1_000),
+        ])
+    func wraps(_ before: Int, _ now: Int, _ seconds: Int, _ carried: Int64) throws {
+        let earlier = try #require(LinkBytes("boot 0 wwan0:9:\(before):5"))
+        let later = try #require(LinkBytes("boot \(seconds)000000000 wwan0:9:\(now):7"))
+        let received: Int64 = carried == 1_000 ? 7 : 2
+        #expect(later.carried(by: [9], since: earlier) == Spending(bytes: carried, received: received))
+    }
 }
