@@ -51,11 +51,14 @@ package struct ConditionFacts: Sendable {
 
 extension Condition {
     /// Whether it holds for a file; for a condition that asks for nothing else.
-    package func truth(of file: FileFacts) -> Truth {
+    package func truth(of file: FileFacts) -> Truth { truth(of: .file(file)) }
+
+    /// Whether it holds for a file; for a condition that asks for nothing else.
+    package func truth(of file: FileAnswers) -> Truth {
         truth(
             ConditionFacts(
                 now: WallTime(milliseconds: 0), zone: .utc, knowsTime: false, power: nil, folders: [], destination: "",
-                file: .file(file), way: .unseen(""), networks: []))
+                file: file, way: .unseen(""), networks: []))
     }
 
     /// Whether it holds now.

@@ -119,6 +119,12 @@ struct PlanQueries: Sendable {
             (network == nil ? "the present networks and routes, " : "")
                 + "destinations, power, temperature, `busy` sources and pauses without an end are assumed to stay as they are now, and no "
                 + "new files are assumed")
+        let limited = context.settings.destinations.filter { $0.policy.requests != nil }
+        if !limited.isEmpty {
+            notes.append(
+                "`requests` of \(limited.map(\.name).sorted().joined(separator: ", ")) is not part of this plan: many small files take longer"
+            )
+        }
         if !leftOut.isEmpty {
             notes.append(
                 "`sluice allow` for \(leftOut.sorted().joined(separator: ", ")) is not part of this plan: the upload is paused, has ended "

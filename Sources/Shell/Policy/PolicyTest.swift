@@ -126,7 +126,7 @@ struct PolicyTest {
     // MARK: Deciding
 
     func run() throws -> ExitCode {
-        let answers = destinations.map { destination in
+        let answers = destinations.filter { taking($0) != .no }.map { destination in
             var answer = question(about: destination).answer
             // A copy to a folder has no limit but 0.
             if destination.type == "directory" { answer.limit = nil }
@@ -136,26 +136,40 @@ struct PolicyTest {
             try call.printJSON(
                 TestView(
                     at: time.description, folder: folder.watch.name, network: network?.factWords, file: file,
-                    answers: answers.map { TestView.Answer($0.name, $1) }, assumed: assumptions))
+                    answers: answers.map { TestView.Answer($0.name, $1) },
+                    notSentTo: destinations.filter { taking($0) == .no }.map(\.name), assumed: assumptions))
         } else {
             for line in lines(answers) { try call.console.line(line) }
         }
-        return answers.allSatisfy { $0.1.holds.isEmpty } ? .ok : .notNow
+        return !answers.isEmpty && answers.allSatisfy { $0.1.holds.isEmpty } ? .ok : .notNow
+    }
+
+    // MARK: Routes
+
+    /// The condition under which `upload_to` sends a file to a destination; `nil` where it sends every file.
+    private func condition(of destination: DestinationSettings) -> Condition? {
+        folder.routes.first { $0.destinations.contains(destination.name) }?.when
+    }
+
+    /// Whether `upload_to` sends the file there.
+    private func taking(_ destination: DestinationSettings) -> Truth {
+        guard let condition = condition(of: destination) else { return .yes }
+        return condition.truth(of: answers(to: condition.fileQuestions))
     }
 
     private func question(about destination: DestinationSettings) -> PolicyQuestion {
         PolicyQuestion(
             settings.policy.rules, to: (destination.name, destination.policy.rules),
-            from: (folder.watch.name, folder.policy.rules), of: answers, over: way(to: destination), at: time,
+            from: (folder.watch.name, folder.policy.rules), of: answers(to: settings.fileQuestions),
+            over: way(to: destination), at: time,
             in: .local, power: power, temperature: temperature)
     }
 
     /// What the command line says about the file.
-    private var answers: FileAnswers {
+    private func answers(to questions: [FilePredicate]) -> FileAnswers {
         FileAnswers(
             size: file.size, kind: file.kind.flatMap { FileKind(rawValue: $0) },
-            duration: file.duration.map { $0 * 1000 },
-            to: settings.fileQuestions)
+            duration: file.duration.map { $0 * 1000 }, to: questions)
     }
 
     private func way(to destination: DestinationSettings) -> Reachability {
@@ -181,6 +195,10 @@ struct PolicyTest {
         if let network, let kind = network.kind { found.append("\(network.words) is \(kind.rawValue)") }
         for destination in destinations where isHere(destination) {
             found.append("bytes to \(destination.name) stay on this machine")
+        }
+        for destination in destinations {
+            guard let condition = condition(of: destination), case .unknown = taking(destination) else { continue }
+            found.append("`upload_to` sends the file to \(destination.name), which it does if \(condition.words)")
         }
         for route in folder.routes {
             guard let after = route.after else { continue }
@@ -217,6 +235,12 @@ struct PolicyTest {
         var lines = [wrapped(head.joined(separator: ", "), width: width)]
         for (destination, answer) in answers {
             lines.append(contentsOf: self.lines(destination.name, answer))
+        }
+        for destination in destinations {
+            guard taking(destination) == .no, let condition = condition(of: destination) else { continue }
+            let name = call.console.styled("to \(printable(destination.name))", .bold)
+            lines.append("\(name): `upload_to` does not send it there")
+            lines.append(wrapped("it sends what fits: \(printable(condition.words))", width: width, indent: 2))
         }
         for assumption in assumptions {
             lines.append(wrapped("assumed: \(assumption)", width: width))
@@ -283,6 +307,8 @@ struct PolicyTest {
         let network: String?
         let file: TestedFile
         let answers: [Answer]
+        /// Destinations that `upload_to` does not send it to.
+        let notSentTo: [String]
         let assumed: [String]
     }
 }

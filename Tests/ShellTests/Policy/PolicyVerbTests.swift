@@ -51,6 +51,25 @@ struct PolicyVerbTests {
         return (status, Self.unwrapped(screen.output + screen.errors))
     }
 
+    @Test("test asks the conditions of upload_to: a file that none of them takes goes nowhere")
+    func routes() async throws {
+        let text = Self.text.replacing(
+            "name: garden, path: /srv/garden, upload_to: [nas, attic], busy: {file: /run/busy}",
+            with:
+                "name: garden, path: /srv/garden, upload_to: [{to: nas, if: {kind: video}}, {to: attic, if: {kind: photo}}]"
+        )
+        let words = ["--folder", "garden", "--on", "home", "--at", "2026-12-01 03:00"]
+        let video = try await answers(words + ["--kind", "video"], text)
+        #expect(video.0 == .ok)
+        #expect(video.1.contains("to nas: it goes"), "\(video.1)")
+        #expect(video.1.contains("to attic: `upload_to` does not send it there it sends what fits: "), "\(video.1)")
+        let text3 = try await answers(words + ["--kind", "audio"], text)
+        #expect(text3.0 == .notNow && !text3.1.contains("it goes"), "\(text3.1)")
+        let open = try await answers(words, text)
+        #expect(open.0 == .ok)
+        #expect(open.1.contains("assumed: `upload_to` sends the file to nas, which it does if "), "\(open.1)")
+    }
+
     @Test("explain says each rule in a sentence, with its place")
     func explain() async throws {
         let (status, screen) = try await run(["explain"])
