@@ -76,7 +76,8 @@ package struct ReleaseQueue<Access> {
         return row.isExpired || row.isSkipped
     }
 
-    private func isOver(_ unit: Int64) throws -> Bool {
+    /// Whether no upload of the unit is to come, under way or failed.
+    func isOver(_ unit: Int64) throws -> Bool {
         try tx.connection.first(unitIsOver, [.integer(unit)]) { _ in true } == nil
     }
 

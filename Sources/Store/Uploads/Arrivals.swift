@@ -21,13 +21,16 @@ extension Arrivals where Access == Writing {
         for (arrival, outcome) in zip(arrivals, outcomes) {
             guard let unit = arrival.unit, let asset = outcome.asset else { continue }
             if units[unit] == nil, let leader = arrival.joins {
-                units[unit] = try tx.connection.first(
+                let earlier = try tx.connection.first(
                     """
                     SELECT id, unit FROM asset INDEXED BY asset_relative WHERE relative = ?1 AND folder = ?2
                     ORDER BY id DESC LIMIT 1
                     """, [.blob(leader.bytes), .text(arrival.file.folder)]
                 ) { $0.optionalInteger(1) ?? $0.integer(0) }
-                if let first = units[unit] {
+                // A group that was reported is over: in a directory that is used for years it would grow without end.
+                let isOver = try earlier.map { try arrival.group != nil && tx.releases.isOver($0) } ?? true
+                if let first = earlier, !isOver {
+                    units[unit] = first
                     try tx.connection.run("UPDATE asset SET unit = ?1 WHERE id = ?1", [.integer(first)])
                 }
             }

@@ -245,13 +245,16 @@ actor GroupInspector {
         let now = context.clocks.monotonic()
         var coming: FilePath?
         for file in files where !file.isKnown {
-            if await disk.isExcluded(file.relative, by: place.folder) { continue }
             let path = SourcePath(root: place.root, relative: file.relative)
-            if awaited.hasChangedLately(path, file.status, place.folder, at: now) {
-                coming = coming ?? file.relative
+            // Of each, since the time of the first change counts; one that is coming is enough.
+            let hasChanged = awaited.hasChangedLately(path, file.status, place.folder, at: now)
+            if coming != nil { continue }
+            if await disk.isExcluded(file.relative, by: place.folder) { continue }
+            // A writer may pause.
+            if hasChanged {
+                coming = file.relative
             } else if await disk.isOpenForWriting(file.relative, in: place.root) {
-                // Its writer may pause.
-                coming = coming ?? file.relative
+                coming = file.relative
             }
         }
         return coming
