@@ -86,6 +86,10 @@ static const struct sock_filter calls[] = {
     // A ring opens sockets without system calls.
     EQUAL(SYS_io_uring_setup, 0, 1),
     REFUSE(ENOSYS),
+    // A TCP socket that listens without bind gets a port from the kernel, and Landlock does not check that. The descriptor
+    // does not tell its family, so this holds for sockets in the file system too.
+    EQUAL(SYS_listen, 0, 1),
+    REFUSE(EACCES),
     REFUSE_FAST_OPEN(SYS_sendto, 3),
     REFUSE_FAST_OPEN(SYS_sendmsg, 2),
     REFUSE_FAST_OPEN(SYS_sendmmsg, 3),

@@ -168,7 +168,7 @@ struct ConditionReadingTests {
             ("{name: a, when: {except: [2026-12-24]}}", "pause[0].when.except: belongs to `between`"),
             (
                 "{name: a, when: {not: {not: {not: {roaming: true}}}}}",
-                "pause[0].when.not.not.not: has more than 3 levels"
+                "pause[0].when.not.not.not: is more than 3 levels deep"
             ),
             ("{name: a, when: {metred: true}}", "pause[0].when.metred: no setting is called `metred` here"),
             ("{name: a, when: {windows: [\"22:00-06:00\"]}}", "in a condition, the time is `between"),

@@ -298,6 +298,19 @@ extension MistakeTests {
             "folders: [{group: {by: directory}, recursive: false, name: a, path: /a, upload_to: []}]",
             "24: folders[0].group.by: needs `recursive: true`: without it no directory of the folder is read"),
         Mistake(
+            "folders: [{group: {by: manifest, manifest: '*.part'}, name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: `*.part` is the name of hidden or temporary files, which are never picked up"
+        ),
+        Mistake(
+            "folders: [{group: {by: manifest, manifest: .list}, name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: `.list` is the name of hidden or temporary files"),
+        Mistake(
+            "folders: [{group: {by: manifest, manifest: '*.md5'}, exclude: ['*.md5'], name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: `*.md5` is excluded by `exclude: *.md5`, so no manifest is ever found"),
+        Mistake(
+            "folders: [{group: {by: manifest, manifest: []}, name: a, path: /a, upload_to: []}]",
+            "44: folders[0].group.manifest: names no pattern; give one, like `\"*.md5\"`"),
+        Mistake(
             "folders: [{group: {by: manifest}, name: a, path: /a, upload_to: []}]",
             "19: folders[0].group.manifest: `manifest` is missing; the name of the files that list the others"),
         Mistake(

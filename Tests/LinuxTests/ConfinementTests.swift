@@ -63,6 +63,8 @@ struct ConfinementTests {
                       make(socket.AF_INET, socket.SOCK_RAW, 1), make(socket.AF_INET, socket.SOCK_STREAM, 262),
                       make(socket.AF_PACKET, socket.SOCK_RAW), make(16, socket.SOCK_RAW, 12), make(40, socket.SOCK_STREAM))
                 fast = lambda: socket.socket().sendto(b"x", 0x20000000, ("127.0.0.1", 9))
+                def wait(make): make().listen(5)
+                print(attempt(lambda: wait(socket.socket)), attempt(lambda: wait(lambda: socket.socket(socket.AF_INET6))))
                 ring = ctypes.CDLL(None, use_errno=True)
                 print(attempt(fast) in ("ENOTSUP", "EOPNOTSUPP"), ring.syscall(425, 1, None), errno.errorcode[ctypes.get_errno()])
                 print(open("/proc/self/status").read().split("NoNewPrivs:")[1].split()[0])
@@ -72,6 +74,7 @@ struct ConfinementTests {
             try run(statements, Confinement(port: 9, support: support)) == """
                 done done done done done done
                 EACCES EACCES EACCES EACCES EACCES EACCES EACCES
+                EACCES EACCES
                 True -1 ENOSYS
                 1
                 """)

@@ -213,8 +213,8 @@ complete -c sluice -n '__sluice_at policy' -l lan -d 'whether the destination is
 complete -c sluice -n '__sluice_at policy' -l battery -d 'the machine runs on its battery with this charge, like 40%; or not' -x
 complete -c sluice -n '__sluice_at policy' -l temperature -d 'the temperature of the machine in °C, like 75' -x
 complete -c sluice -n '__sluice_at policy' -l size -d 'the size of the file: 30MB' -x
-complete -c sluice -n '__sluice_at policy' -l kind -d 'the kind of the file: video, image' -x
-complete -c sluice -n '__sluice_at policy' -l duration -d 'how long the video is: 10s' -x
+complete -c sluice -n '__sluice_at policy' -l kind -d 'the kind of the file: video, photo, audio, other' -x
+complete -c sluice -n '__sluice_at policy' -l duration -d 'how long the recording is: 10s' -x
 complete -c sluice -n '__sluice_at policy' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at policy' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at policy' -l help -d 'print this text'
@@ -330,8 +330,8 @@ complete -c sluice -n '__sluice_at flush' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at allow' -l folder -d 'all uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at allow' -l metered -d 'let them use metered networks'
 complete -c sluice -n '__sluice_at allow' -l quota -d 'let them exceed quotas'
-complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against this rule under `pause`' -x
-complete -c sluice -n '__sluice_at allow' -l rules -d 'let them run against every rule under `pause` that allows an exception'
+complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against this rule under `pause`; `windows` and `metered` are rules too' -x
+complete -c sluice -n '__sluice_at allow' -l rules -d 'let them run against every rule that allows an exception, `windows` and `metered: pause` too: may cost money'
 complete -c sluice -n '__sluice_at allow' -l window -d 'let them run outside windows'
 complete -c sluice -n '__sluice_at allow' -l for -d 'how long: 30m, 2h, 1d' -x
 complete -c sluice -n '__sluice_at allow' -l end -d 'end the exception now'

@@ -84,7 +84,8 @@ struct ConditionReading {
     private func condition(_ node: Node, path: String, depth: Int) -> Condition? {
         guard depth <= Condition.maxDepth else {
             findings.error(
-                "has more than \(Condition.maxDepth) levels of `not`; write several rules in its place", at: node.start,
+                "is more than \(Condition.maxDepth) levels deep: `not` stands in `not` in `not`; write several rules in its place",
+                at: node.start,
                 key: path)
             return nil
         }

@@ -154,8 +154,21 @@ extension SettingsReading {
         case .manifest:
             group.require("manifest", "the name of the files that list the others, like `manifest: \"*.md5\"`")
             rule.manifests = group.list("manifest", as: .glob, orOne: true)?.map(\.value) ?? []
+            if group.has("manifest"), rule.manifests.isEmpty {
+                group.error("names no pattern; give one, like `\"*.md5\"`", "manifest")
+            }
             if let pattern = rule.manifests.first(where: { $0.utf8.contains(UInt8(ascii: "/")) }) {
                 group.error("`\(pattern)` has a slash: a manifest is known by its name alone", "manifest")
+            }
+            for pattern in rule.manifests
+            where TemporaryNames.globs.contains(where: { GlobComparison.covers($0, pattern) }) {
+                group.error(
+                    "`\(pattern)` is the name of hidden or temporary files, which are never picked up", "manifest")
+            }
+            for pattern in rule.manifests {
+                let exclude = fields.list("exclude", as: .glob)?.map(\.value) ?? []
+                guard let other = exclude.first(where: { GlobComparison.covers($0, pattern) }) else { continue }
+                group.error("`\(pattern)` is excluded by `exclude: \(other)`, so no manifest is ever found", "manifest")
             }
             if rule.manifests.contains(where: { GlobComparison.covers($0, "*") }) {
                 group.error("matches every file: no file is left to be listed", "manifest")

@@ -100,6 +100,11 @@ package struct Grouping {
         } ?? []
     }
 
+    /// All waiting files of a folder are grouped again.
+    package mutating func removeAll(of folder: String) -> [SettledFile] {
+        groups.keys.filter { $0.folder == folder }.flatMap { remove($0) }
+    }
+
     /// Some files of a group are passed on.
     package mutating func remove(_ members: Set<FilePath>, of key: Key) -> [SettledFile] {
         let found = groups[key]?.members.values.filter { members.contains($0.relative) } ?? []

@@ -91,8 +91,8 @@ package struct Manifest: Hashable, Sendable {
         return isEscaped ? unescaped(path) : path
     }
 
-    /// Digits of digests of 64 to 512 bits: XXH64, MD5, SHA-1, SHA-224, SHA-256, SHA-384, SHA-512 and BLAKE2b.
-    private static let digestLengths: Set = [16, 32, 40, 56, 64, 96, 128]
+    /// Digits of digests of 32 to 512 bits, in whole bytes: from XXH32 to SHA-512, and BLAKE2b of any length.
+    private static let digestLengths = Set(stride(from: 8, through: 128, by: 2))
 
     private static func isHexadecimal(_ byte: UInt8) -> Bool {
         switch byte {
@@ -160,6 +160,10 @@ package struct Manifest: Hashable, Sendable {
             }
         }
         if parts.isEmpty { throw Problem(line: number, text: "lists the folder itself: list the files in it") }
+        // Longer ones cannot exist (NAME_MAX in limits.h), and asking for them is an error.
+        if parts.contains(where: { $0.bytes.count > 255 }) {
+            throw Problem(line: number, text: "lists a name of more than 255 bytes")
+        }
         return parts.reduce(FilePath("")) { $0.appending($1) }
     }
 }

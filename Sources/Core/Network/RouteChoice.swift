@@ -66,18 +66,26 @@ extension Admission {
             return RouteChoice(interface: nil, reason: "no route may be used", refused: refused)
         }
         return RouteChoice(
-            interface: names[chosen], source: paths[chosen].source, reason: reason(chosen, route, paths, names),
+            interface: names[chosen], source: paths[chosen].source,
+            reason: reason(
+                chosen, route, paths, names, passesFree: open.contains { $0.map { !$0.countsAsMetered } ?? false }),
             refused: refused)
     }
 
-    private func reason(_ chosen: Int, _ route: Route, _ paths: [NetworkPath], _ names: [String]) -> String {
+    /// - Parameter passesFree: A free route may be used, and this one has a higher limit.
+    private func reason(
+        _ chosen: Int, _ route: Route, _ paths: [NetworkPath], _ names: [String], passesFree: Bool
+    ) -> String {
         let path = paths[chosen]
         let place =
             path.isOwn
             ? "the kernel's own route" + (path.destination.map { " to \($0)" } ?? "")
             : "equal to the kernel's own route through \(names[0]), with metric \(path.metric)"
         if !route.countsAsMetered { return "\(place), allowed and free (\(route.reason))" }
-        return "\(place), allowed; it counts as metered (\(route.reason)), and no free route is equal to it"
+        let others =
+            passesFree
+            ? "the `bandwidth` of a free route is lower" : "no free route that may be used is equal to it"
+        return "\(place), allowed; it counts as metered (\(route.reason)), and \(others)"
     }
 
     private func refusal(

@@ -47,6 +47,8 @@ struct UsageCommands: Sendable {
         let named = all.filter { $0.1.quota.name == request.name }
         let found = named.filter { request.place ?? $0.1.place.words == $0.1.place.words }
         if found.count == 1 { return found[0] }
+        // Without a place the one of all uploads is meant.
+        if request.place == nil, let own = found.first(where: { $0.1.place == .policy }) { return own }
         if found.count > 1 {
             let places = found.map { "`\($0.1.place.words)`" }.joined(separator: ", ")
             throw Refusal(

@@ -29,7 +29,7 @@ struct WhyAnswers {
         if view.state == .queued { return now.queueSentence(of: view.destination, files) }
         let done = Int(view.progress.fraction * 100)
         let limit = now.slowest(of: view.id, to: view.destination, from: view.folder)
-        return "it is being sent now: \(view.state), \(done) %"
+        return "it is being sent now: \(view.state.rawValue), \(done) %"
             + (limit.map { "; \($0.what) limits it to \(shownBytes($0.rate))/s" } ?? "")
     }
 

@@ -21,8 +21,9 @@ extension Verb {
             Option("folder", "NAME", takes: .folders, "all uploads of this folder"),
             Option(flag: "metered", "let them use metered networks"),
             Option(flag: "quota", "let them exceed quotas"),
-            Option("rule", "NAME", repeats: true, "let them run against this rule under `pause`"),
-            Option(flag: "rules", "let them run against every rule under `pause` that allows an exception"),
+            Option(
+                "rule", "NAME", repeats: true, "let them run against this rule: under `pause`, `windows`, `metered`"),
+            Option(flag: "rules", "let them run against all rules that may be excepted; metered bytes may cost money"),
             Option(flag: "window", "let them run outside windows"), Option.lasting,
             Option(flag: "end", "end the exception now"),
         ] + Option.client,

@@ -28,8 +28,8 @@ enum PolicyCommand {
             Option("battery", "SHARE|none", "the machine runs on its battery with this charge, like 40%; or not"),
             Option("temperature", "DEGREES", "the temperature of the machine in °C, like 75"),
             Option("size", "SIZE", "the size of the file: 30MB"),
-            Option("kind", "KIND", "the kind of the file: video, image"),
-            Option("duration", "LENGTH", "how long the video is: 10s"), .json, .config,
+            Option("kind", "KIND", "the kind of the file: video, photo, audio, other"),
+            Option("duration", "LENGTH", "how long the recording is: 10s"), .json, .config,
         ],
         examples: [
             ("sluice policy explain", "Prints all rules."),

@@ -55,9 +55,17 @@ package struct GroupQuery<Access> {
 }
 
 extension GroupQuery where Access == Writing {
-    /// Appends the event for a group whose uploads have all ended. Part of the transaction that ended the last. A file
-    /// that joins it later ends it once more.
+    /// Appends the event for a group if its uploads have all ended. Part of the transaction that ended one of them. An
+    /// upload that is tried again ends it once more.
     func reportEnd(of unit: Int64) throws {
+        let isUnderWay =
+            try tx.connection.first(
+                """
+                SELECT 1 FROM asset JOIN upload ON upload.asset = asset.id WHERE asset.unit = ?1
+                AND upload.state IN ('staging', 'queued', 'uploading') ORDER BY asset.id DESC LIMIT 1
+                """, [.integer(unit)]
+            ) { _ in true } ?? false
+        if isUnderWay { return }
         if let group = try summary(of: unit) { try tx.events.append(.groupEnded(group)) }
     }
 }

@@ -101,7 +101,7 @@ extension ReleaseQueue where Access == Writing {
     /// Part of the transaction that ended an upload of the asset.
     func uploadEnded(of asset: Int64) throws {
         try updateDue(asset)
-        if let unit = try unit(of: asset), try isOver(unit) { try tx.groups.reportEnd(of: unit) }
+        if let unit = try unit(of: asset) { try tx.groups.reportEnd(of: unit) }
     }
 
     /// Puts the asset on the release's list when its uploads have all ended. Part of the transaction that ended the

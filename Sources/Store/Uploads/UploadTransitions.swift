@@ -43,7 +43,7 @@ extension UploadTransitions where Access == Writing {
             try tx.events.append(.removed(list: now.list.rawValue, reason: reason), of: upload.id)
             tx.session.facts.changes.insert(.lists)
             // A failed upload has kept its source and its copy until now.
-            if now == .failed { try tx.releases.uploadEnded(of: upload.asset) }
+            if now == .failed { try tx.releases.updateDue(upload.asset) }
             return
         }
         let isOver = next.isTerminal

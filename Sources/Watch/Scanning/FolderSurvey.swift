@@ -24,6 +24,8 @@ package struct FolderSurvey: Sendable {
     /// Contents of ignore files, by the directory's path.
     private var ignores: [FilePath: Ignore] = [:]
     private let clocks: any Clocks
+    /// Also files that the daemon leaves alone at present: for their size, their age, or a marker that is missing.
+    private var includesUnready = false
 
     package init(rules: [WatchRule], in folders: SourceFolders, clocks: any Clocks) {
         self.rules = rules
@@ -36,8 +38,15 @@ package struct FolderSurvey: Sendable {
 
     /// Scans only `folder`, with everything below it. Parts of it in configured folders are taken by their rules.
     /// Ignore files above it count as well, except for `folder` itself. Waits for the disk.
-    package init(rules: [WatchRule], in folders: SourceFolders, below folder: FilePath, clocks: any Clocks) {
+    ///
+    /// - Parameter includesUnready: Also returns files that the daemon leaves alone at present: for their size, their age,
+    ///   or a marker that is missing.
+    package init(
+        rules: [WatchRule], in folders: SourceFolders, below folder: FilePath, clocks: any Clocks,
+        includesUnready: Bool = false
+    ) {
         self.init(rules: rules, in: folders, clocks: clocks)
+        self.includesUnready = includesUnready
         waiting = waiting.compactMap { root, _ in
             // A configured folder below it is scanned completely.
             if root == folder || root.relative(to: folder) != nil { return (root, FilePath("")) }
@@ -129,8 +138,12 @@ package struct FolderSurvey: Sendable {
             else { return }
             let settings = compiled[winner].settings
             // Files that the daemon leaves alone, or waits for, were never sent.
-            if settings.limits.objection(to: status, now: clocks.wall()) != nil { return }
-            if let marker = settings.marker, try !stream.has(marker.marker(of: FilePath(fromKernel: name))) { return }
+            if !includesUnready, settings.limits.objection(to: status, now: clocks.wall()) != nil { return }
+            if !includesUnready, let marker = settings.marker,
+                try !stream.has(marker.marker(of: FilePath(fromKernel: name)))
+            {
+                return
+            }
             let system =
                 status.device == device.number
                 ? device.system : try fileSystems.identity(of: root.folder.open(), at: path, device: status.device)

@@ -17,6 +17,7 @@ struct ManifestTests {
             "clip 1.mp4", "./clip 1.mp4", "../a/clip 1.mp4", "/srv/in/a/clip 1.mp4", "\(md5)  clip 1.mp4",
             "\(md5) *clip 1.mp4", "\(sha256.uppercased())  ./clip 1.mp4", "SHA256 (clip 1.mp4) = \(sha256)",
             "BLAKE2b-256 (clip 1.mp4) = \(sha256)", "SHA512/256 (clip 1.mp4) = \(sha256)",
+            "d41d8cd9  clip 1.mp4", "\(md5)d41d8cd98f00b204  clip 1.mp4",
         ])
     func lines(_ line: String) throws {
         #expect(try read(line) == ["a/clip 1.mp4"])
@@ -35,7 +36,8 @@ struct ManifestTests {
 
     @Test("what only resembles a digest is part of the path")
     func plain() throws {
-        #expect(try read("d41d8cd9  clip.mp4") == ["a/d41d8cd9  clip.mp4"])
+        #expect(try read("d41d8cd  clip.mp4") == ["a/d41d8cd  clip.mp4"])
+        #expect(try read("d41d8cd9 clip.mp4") == ["a/d41d8cd9 clip.mp4"])
         #expect(try read("\(Self.md5)-clip.mp4") == ["a/\(Self.md5)-clip.mp4"])
         #expect(try read("MD5 (clip.mp4)") == ["a/MD5 (clip.mp4)"])
         #expect(try read("x\n\n#y\nx") == ["a/x"])
@@ -64,6 +66,7 @@ struct ManifestTests {
             ("..", "line 1 lists the folder itself: list the files in it"),
             ("x\u{0}y", "line 1 has a NUL byte: a manifest is a text file"),
             ("\(md5)  ", "line 1 has a digest and no path"),
+            (String(repeating: "n", count: 256), "line 1 lists a name of more than 255 bytes"),
         ])
     func problems(_ text: String, _ problem: String) {
         #expect(throws: Manifest.Problem.self) { try read(text) }

@@ -81,7 +81,9 @@ struct RouteChoiceTests {
         let choice = try #require(
             Self.choice([3], PolicyRules(bandwidth: [RateRule(limit: 1000, when: .fact(.metered(true)))])))
         #expect(choice.interface == "lte0" && choice.refused.isEmpty)
-        #expect(choice.reason.contains("it counts as metered (\(Self.costly)), and no free route is equal to it"))
+        #expect(
+            choice.reason.contains(
+                "it counts as metered (\(Self.costly)), and no free route that may be used is equal to it"))
         #expect(Self.choice([3, 2], Self.pause, exempt: [.metered])?.interface == "wan0")
         #expect(Self.choice([3], Self.pause, exempt: [.metered])?.interface == "lte0")
     }

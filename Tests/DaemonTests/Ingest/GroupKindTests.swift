@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import Store
 import TestKit
@@ -14,9 +15,11 @@ struct GroupKindTests {
         let scene: ComponentScene
         let grouper: FileGrouper
 
-        init(_ rule: GroupRule) async throws {
+        init(_ rule: GroupRule, marker: String? = nil, largest: Int64? = nil) async throws {
             scene = try await ComponentScene {
                 $0.folders[0].group = rule
+                $0.folders[0].watch.limits.maxSize = largest
+                $0.folders[0].watch.marker = marker.flatMap { MarkerName($0) }
                 $0.folders[0].watch.include = rule.include(with: $0.folders[0].watch.include)
             }
             try Files.makeFolders(scene.folder.path.appending("cam"))
@@ -152,6 +155,42 @@ struct GroupKindTests {
         }
     }
 
+    @Test("a directory waits for a file whose marker is missing")
+    func marker() async throws {
+        let scene = try await Scene(GroupRule(by: .directory, wait: .zero), marker: "{name}.done")
+        for name: FilePath in ["card/a.mp4", "card/a.mp4.done", "card/b.mp4"] { try scene.write(name) }
+        try await scene.run {
+            try await scene.settle("card/a.mp4")
+            try await scene.waits("card/a.mp4", "waits for card/b.mp4, which has not settled")
+            #expect(try await scene.names().isEmpty)
+            try scene.write("card/b.mp4.done")
+            try await scene.settle("card/b.mp4")
+            try await scene.records(["card/a.mp4", "card/b.mp4"])
+        }
+    }
+
+    @Test("files that wait when the rule changes are grouped by the new one")
+    func changedRule() async throws {
+        let scene = try await Scene(GroupRule(by: .manifest, wait: .zero, manifests: ["*.md5"]))
+        try scene.write("card/a.mp4")
+        try scene.write("card/b.mp4")
+        try scene.write("top.mp4")
+        try await scene.run {
+            try await scene.settle("card/a.mp4", "card/b.mp4", "top.mp4")
+            try await scene.waits("top.mp4", "waits for a manifest that lists it")
+            var runtime = scene.scene.context.configuration.value
+            runtime.settings.folders[0].group = GroupRule(by: .directory, wait: .zero)
+            scene.scene.context.configuration.replace(runtime)
+            try await scene.records(["card/a.mp4", "card/b.mp4", "top.mp4"])
+        }
+        let uploads = try await scene.scene.uploads()
+        for (name, group) in [("card/a.mp4", "card"), ("card/b.mp4", "card"), ("top.mp4", nil)] {
+            let id = try #require(uploads[name]?.id)
+            let summary = try await scene.scene.store.read { try $0.groups.summary(ofUpload: id) }
+            #expect(summary?.name.display == group)
+        }
+    }
+
     // MARK: Manifests
 
     private static let rule = GroupRule(by: .manifest, wait: .zero, manifests: ["*.md5"])
@@ -232,6 +271,43 @@ struct GroupKindTests {
             try scene.write("list.md5", "a.mp4")
             try await scene.settle("list.md5")
             try await scene.records(["list.md5", "a.mp4"])
+        }
+    }
+
+    @Test("a file that a corrected manifest does not list any more waits for another one")
+    func takenOut() async throws {
+        let scene = try await Scene(Self.rule)
+        try scene.write("list.md5", "a.mp4\nb.mp4\nc.mp4\n")
+        try scene.write("a.mp4")
+        try scene.write("b.mp4")
+        try await scene.run {
+            try await scene.settle("list.md5", "a.mp4", "b.mp4")
+            try await scene.waits("a.mp4", "waits for c.mp4")
+            try scene.write("list.md5", "b.mp4\n")
+            try await scene.settle("list.md5")
+            try await scene.records(["list.md5", "b.mp4"])
+            try await scene.waits("a.mp4", "waits for a manifest that lists it")
+        }
+    }
+
+    @Test(
+        "a listed name that is no file, and a file that the folder ignores, are told with the reason",
+        arguments: [
+            ("sub", "which is a directory"), ("link", "which is not a regular file"),
+            ("ignored.mp4", "which is excluded by "), ("big.mp4", "which is skipped: "),
+        ])
+    func neverSettles(_ name: String, _ reason: String) async throws {
+        let scene = try await Scene(Self.rule, largest: 100)
+        try scene.write("list.md5", name)
+        try scene.write(".sluiceignore", "ignored.mp4\n")
+        try scene.write("sub/x")
+        try scene.write("ignored.mp4")
+        try scene.write("big.mp4", String(repeating: "x", count: 101))
+        let link = scene.scene.folder.path.appending("cam/link")
+        #expect(symlink("big.mp4", link.display) == 0)
+        try await scene.run {
+            try await scene.settle("list.md5")
+            try await scene.waits("list.md5", reason)
         }
     }
 

@@ -15,10 +15,16 @@ actor FileGrouper {
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private var grouping = Grouping() { didSet { if grouping.takeWake() { signal.signal() } } }
     private let signal: AsyncSignal
+    /// The rules by which the waiting files are grouped, by folder.
+    private var rules: [String: GroupRule] = [:]
+    /// Folders whose files were grouped by a rule that has changed.
+    private var outdatedFolders: Set<String> = []
 
     private var hasLoggedFull = false
     /// Files were left to a later scan.
     private var hasSkippedFiles = false
+    /// Those of them that a group waits for: they are kept whatever waits.
+    private var wantedFiles: Set<SourcePath> = []
     /// Files that were released and are not recorded yet, by folder.
     private var unrecordedFiles: [String: Int] = [:]
 
@@ -55,9 +61,13 @@ actor FileGrouper {
                 continue
             }
             // The others do not stay here for long, and take these along.
-            if isFull, rule.isSidecar(file.relative.name) || rule.by == .manifest && key.stem.isEmpty {
+            let isWanted = wantedFiles.remove(file.path) != nil
+            if isFull, !isWanted, rule.isSidecar(file.relative.name) || rule.by == .manifest && key.stem.isEmpty {
                 hasSkippedFiles = true
                 continue
+            }
+            if let earlier = rules.updateValue(rule, forKey: file.folder), earlier != rule {
+                outdatedFolders.insert(file.folder)
             }
             grouping.add(file, under: key, wait: rule.wait, at: now)
             guard rule.by == .stem else { continue }
@@ -75,6 +85,7 @@ actor FileGrouper {
 
     func run() async throws {
         while !Task.isCancelled {
+            try await regroupOutdated()
             let now = context.clocks.monotonic()
             await inspector.forgetListings()
             var needsRepeat = false
@@ -91,6 +102,19 @@ actor FileGrouper {
             await signal.wait(
                 atMost: grouping.next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) })
         }
+    }
+
+    /// Groups the waiting files of folders whose rule has changed.
+    private func regroupOutdated() async throws {
+        for (folder, rule) in rules where context.configuration.folder(folder)?.group != rule {
+            outdatedFolders.insert(folder)
+        }
+        for folder in outdatedFolders {
+            rules[folder] = nil
+            let alone = await partition(grouping.removeAll(of: folder))
+            if !alone.isEmpty { try await passToIntake(alone, of: folder) }
+        }
+        outdatedFolders = []
     }
 
     /// - Returns: Whether the group has changed meanwhile, so that it has to be evaluated again.
@@ -110,7 +134,18 @@ actor FileGrouper {
         case .changed: return true
         case .waits(let reason, let awaited, let isExpected):
             wait(key, for: reason, awaiting: awaited.first, isExpected: isExpected)
-            if hasSkippedFiles { for file in awaited { reconsider(key.folder, file) } }
+            // Files that were left to a later scan are needed now.
+            for file in awaited where hasSkippedFiles {
+                wantedFiles.insert(SourcePath(root: first.root, relative: file))
+                reconsider(key.folder, file)
+            }
+        case .gives(let files):
+            let now = context.clocks.monotonic()
+            for file in files {
+                grouping.move(
+                    [file], from: key, to: .unlisted(in: file.parent, of: key.folder), wait: rule.wait, at: now)
+            }
+            return true
         case .takes(let others):
             let now = context.clocks.monotonic()
             for (other, files) in others { grouping.move(files, from: other, to: key, wait: .zero, at: now) }

@@ -48,7 +48,8 @@ struct GroupDisk: Sendable {
     ) {
         let (rules, sources, clocks) = (context.settings.presentFolders.map(\.watch), sources, context.clocks)
         return try await blocking {
-            var survey = FolderSurvey(rules: rules, in: sources, below: root.appending(directory), clocks: clocks)
+            var survey = FolderSurvey(
+                rules: rules, in: sources, below: root.appending(directory), clocks: clocks, includesUnready: true)
             var (files, trouble): ([SettledFile], String?) = ([], nil)
             while let piece = survey.next() {
                 files += piece.files.filter { $0.folder == folder }
@@ -80,6 +81,26 @@ struct GroupDisk: Sendable {
         if files.isEmpty { return [] }
         return try await context.store.read { tx in
             Set(try files.filter { try tx.tombstones.knownFile(folder, $0)?.wasRecorded == true })
+        }
+    }
+
+    /// Why a listed path is no file, in words that follow "it".
+    func objection(to path: FilePath, in root: FilePath, of folder: String) async -> String {
+        let source = sources.source(SourcePath(root: root, relative: path))
+        let isThere = (try? await blocking { try source.isPresent() }) == true
+        return isThere ? await obstacle(to: path, in: root, of: folder) ?? "is no file" : "does not exist"
+    }
+
+    /// Why a listed file that does not settle never will, in words that follow "it"; `nil` where it may.
+    func obstacle(to file: FilePath, in root: FilePath, of folder: String) async -> String? {
+        let (rules, sources, now) = (context.settings.presentFolders.map(\.watch), sources, context.clocks.wall())
+        let evaluation = try? await blocking {
+            PathEvaluation.of(root.appending(file), rules: rules, in: sources, now: now)
+        }
+        return switch evaluation {
+        case .excluded(_, let reason): reason
+        case .accepted(let other) where other != folder: "belongs to the folder \(other)"
+        default: nil
         }
     }
 

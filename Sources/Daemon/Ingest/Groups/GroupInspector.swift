@@ -21,6 +21,8 @@ enum GroupFinding: Sendable {
     case goes(joining: FilePath?)
     /// Some of its files belong to other groups. Without any, all of them wait for a manifest again.
     case divides([Share])
+    /// Files that its manifest does not list wait for another one.
+    case gives(Set<FilePath>)
     /// Files that wait in other groups belong to it.
     case takes([Grouping.Key: Set<FilePath>])
     /// Its files have changed meanwhile.
@@ -145,6 +147,9 @@ actor GroupInspector {
         case .success(let manifest): listed = manifest
         case .failure(let problem): return .waits(for: "\(own.display) \(problem)", isExpected: false)
         }
+        // A corrected manifest may not list them any more.
+        let unlisted = Set(group.members.keys.filter { $0 != own && listed.lines[$0] == nil })
+        if !unlisted.isEmpty { return .gives(unlisted) }
         let isTaken = place.folder.watch.pathFilter
         for (path, line) in listed.lines.sorted(by: { $0.value < $1.value }) where !isTaken(path) {
             return .waits(
@@ -160,14 +165,22 @@ actor GroupInspector {
         // A file that was released is not missing.
         let gone = try await disk.released(absent, of: key.folder)
         if let path = absent.first(where: { !gone.contains($0) }) {
+            let reason = await disk.objection(to: path, in: place.root, of: key.folder)
             return .waits(
-                for:
-                    "waits for \(path.display), which \(own.display) lists and which does not exist: `group.by: manifest`",
+                for: "waits for \(path.display), which \(own.display) lists and which \(reason): `group.by: manifest`",
                 isExpected: false)
         }
         // Two manifests may list each other.
         let unsettled = others.filter { !$0.isKnown && !place.rule.isManifest($0.relative.name) }
-        if !unsettled.isEmpty { return notSettled(unsettled.map(\.relative).sorted(), place) }
+        if let one = unsettled.min(by: { $0.relative < $1.relative })?.relative {
+            if let reason = await disk.obstacle(to: one, in: place.root, of: key.folder) {
+                return .waits(
+                    for:
+                        "waits for \(one.display), which \(own.display) lists and which \(reason): `group.by: manifest`",
+                    awaiting: unsettled.map(\.relative), isExpected: true)
+            }
+            return notSettled(unsettled.map(\.relative).sorted(), place)
+        }
         return .goes(joining: others.first { $0.isKnown }?.relative ?? gone.first)
     }
 

@@ -8,6 +8,13 @@ struct GroupWaits: Sendable {
     var first: [GroupWait] = []
 }
 
+extension GroupWaits {
+    /// Names only the first files by their paths.
+    fileprivate mutating func keep(_ most: Int) {
+        first = Array(first.map { ($0.file.path.shown, $0) }.sorted { $0.0 < $1.0 }.prefix(most).map(\.1))
+    }
+}
+
 struct GroupWait: Sendable {
     var file: SettledFile
     /// The event that it waits for, with the configuration key that requires it.
@@ -28,24 +35,17 @@ extension Grouping {
     func waiting(naming most: Int, _ rule: (_ folder: String) -> GroupRule?) -> [String: GroupWaits] {
         var waiting: [String: GroupWaits] = [:]
         for (key, group) in all {
+            let reason = group.reason(rule(key.folder))
             waiting[key.folder, default: GroupWaits()].files += group.members.count
-            for member in group.members.values {
-                // Twenty thousand may wait: only files that come before the last named one are sorted in.
-                let before = waiting[key.folder]?.first.firstIndex {
-                    member.path.shown < $0.file.path.shown
-                }
-                let place = before ?? waiting[key.folder]?.first.count ?? 0
-                guard place < most else { continue }
-                waiting[key.folder]?.first.insert(
-                    GroupWait(
-                        file: member, reason: group.reason(rule(key.folder)), since: group.since,
-                        until: group.isFresh ? group.next : nil,
-                        awaited: group.awaited.map { SourcePath(root: member.root, relative: $0) }), at: place)
-                if let count = waiting[key.folder]?.first.count, count > most {
-                    waiting[key.folder]?.first.removeLast()
-                }
+            waiting[key.folder]?.first += group.members.values.map { member in
+                GroupWait(
+                    file: member, reason: reason, since: group.since, until: group.isFresh ? group.next : nil,
+                    awaited: group.awaited.map { SourcePath(root: member.root, relative: $0) })
             }
+            // Twenty thousand may wait: those that are named are found again and again among few.
+            if let count = waiting[key.folder]?.first.count, count / 2 > most { waiting[key.folder]?.keep(most) }
         }
+        for folder in waiting.keys { waiting[folder]?.keep(most) }
         return waiting
     }
 }

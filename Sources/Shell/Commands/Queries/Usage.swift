@@ -12,7 +12,7 @@ extension Verb {
                 + "that came back: answers, acknowledgements and handshakes. Running transfers are included.",
             "With --days it shows only days, with --months only months, with both options both.",
             "`set` sets what a quota with a condition has counted in its present period: bytes like `2GB`, or a number "
-                + "of files like `17`. --destination or --folder select the quota where several have the name.",
+                + "of files like `17`. Of several with the name: that of `policy`, or of --destination or --folder.",
         ],
         options: [
             Option("days", "N", "the last N days (default: 7)"),
