@@ -330,8 +330,8 @@ complete -c sluice -n '__sluice_at flush' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at allow' -l folder -d 'all uploads of this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at allow' -l metered -d 'let them use metered networks'
 complete -c sluice -n '__sluice_at allow' -l quota -d 'let them exceed quotas'
-complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against this rule under `pause`; `windows` and `metered` are rules too' -x
-complete -c sluice -n '__sluice_at allow' -l rules -d 'let them run against every rule that allows an exception, `windows` and `metered: pause` too: may cost money'
+complete -c sluice -n '__sluice_at allow' -l rule -d 'let them run against this rule: under `pause`, `windows`, `metered`' -x
+complete -c sluice -n '__sluice_at allow' -l rules -d 'let them run against all rules that may be excepted; metered bytes may cost money'
 complete -c sluice -n '__sluice_at allow' -l window -d 'let them run outside windows'
 complete -c sluice -n '__sluice_at allow' -l for -d 'how long: 30m, 2h, 1d' -x
 complete -c sluice -n '__sluice_at allow' -l end -d 'end the exception now'
