@@ -60,11 +60,12 @@ struct ComponentParts {
     }
 
     func grouper(
+        maxWaitingFiles: Int = 20_000,
         reconsider: @escaping @Sendable (String, FilePath) -> Void = { _, _ in }
     ) -> FileGrouper {
         FileGrouper(
             context: context, sources: sources, intake: intake(), fileSystems: FileSystems(),
-            signal: signals.grouping, reconsider: reconsider)
+            signal: signals.grouping, maxWaitingFiles: maxWaitingFiles, reconsider: reconsider)
     }
 
     func stager() -> Stager {

@@ -88,6 +88,16 @@ struct RouteChoiceTests {
         #expect(Self.choice([3], Self.pause, exempt: [.metered])?.interface == "lte0")
     }
 
+    @Test("a metered route with the higher limit is chosen before a free one, and says why")
+    func faster() throws {
+        let rules = PolicyRules(bandwidth: [
+            RateRule(limit: 1000, when: .fact(.metered(false))), RateRule(limit: 3000, when: .fact(.metered(true))),
+        ])
+        let choice = try #require(Self.choice([3, 2], rules))
+        #expect(choice.interface == "lte0")
+        #expect(choice.reason.hasSuffix("and the `bandwidth` of a free route is lower"), "\(choice.reason)")
+    }
+
     @Test("the first of several unmetered routes, and the others say so")
     func several() throws {
         let choice = try #require(Self.choice([2, 4], Self.pause))

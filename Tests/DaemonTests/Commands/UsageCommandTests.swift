@@ -37,6 +37,22 @@ struct UsageCommandTests {
         try await scene.stop()
     }
 
+    @Test("of quotas with one name, that of the policy is meant unless a place is named")
+    func sameName() async throws {
+        let quota = Quota(period: .day, bytes: 1_000, name: "plan", when: .fact(.roaming(false)))
+        let scene = try await DaemonScene(clocks: ManualClocks()) { settings in
+            settings.policy.rules = PolicyRules(quotas: [quota])
+            settings.folders[0].policy.rules = PolicyRules(quotas: [quota])
+        }
+        let first = try await scene.daemon.setUsage(UsageChangeRequest(name: "plan", bytes: 7), by: "bob")
+        #expect(first.place == "policy")
+        let second = try await scene.daemon.setUsage(
+            UsageChangeRequest(name: "plan", place: "folder cam", bytes: 8), by: "bob")
+        #expect(second.place == "folder cam")
+        #expect(try await scene.daemon.usage(UsageQuery()).quotas.map(\.used) == [7, 8])
+        try await scene.stop()
+    }
+
     @Test("an unknown name, a wrong unit and a negative amount are refused, and change nothing")
     func refused() async throws {
         let scene = try await Self.scene()

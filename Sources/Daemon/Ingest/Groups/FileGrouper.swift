@@ -30,16 +30,18 @@ actor FileGrouper {
 
     /// The number of waiting files is limited, since what some of them wait for never arrives; a scan finds the others
     /// again.
-    static let maxWaitingFiles = 20_000
+    private let maxWaitingFiles: Int
+    private var isFull: Bool { grouping.count >= maxWaitingFiles }
 
     init(
         context: Context, sources: SourceFolders, intake: Intake, fileSystems: FileSystems, signal: AsyncSignal,
-        reconsider: @escaping @Sendable (_ folder: String, _ relative: FilePath) -> Void
+        maxWaitingFiles: Int = 20_000, reconsider: @escaping @Sendable (_ folder: String, _ relative: FilePath) -> Void
     ) {
         (self.context, self.sources) = (context, sources)
-        self.intake = intake
+        (self.intake, self.maxWaitingFiles) = (intake, maxWaitingFiles)
         inspector = GroupInspector(
-            context: context, disk: GroupDisk(context: context, sources: sources, fileSystems: fileSystems))
+            context: context, disk: GroupDisk(context: context, sources: sources, fileSystems: fileSystems),
+            maxWaitingFiles: maxWaitingFiles)
         self.reconsider = reconsider
         self.signal = signal
     }
@@ -50,7 +52,8 @@ actor FileGrouper {
     func partition(_ files: [SettledFile]) async -> [SettledFile] {
         let now = context.clocks.monotonic()
         var alone: [SettledFile] = []
-        let isFull = grouping.count >= Self.maxWaitingFiles
+        let isFull = isFull
+        if !isFull { wantedFiles = [] }
         for file in files {
             guard let folder = context.configuration.folder(file.folder), let rule = folder.group,
                 // A skipped file leads no group; if it gets content later, it arrives again.
@@ -109,12 +112,17 @@ actor FileGrouper {
         for (folder, rule) in rules where context.configuration.folder(folder)?.group != rule {
             outdatedFolders.insert(folder)
         }
-        for folder in outdatedFolders {
+        let folders = outdatedFolders
+        outdatedFolders = []
+        for folder in folders {
             rules[folder] = nil
-            let alone = await partition(grouping.removeAll(of: folder))
+            let files = grouping.removeAll(of: folder)
+            // Meanwhile they count as held: a card with such files must not be called safe to remove.
+            unrecordedFiles[folder, default: 0] += files.count
+            defer { unrecordedFiles[folder, default: 0] -= files.count }
+            let alone = await partition(files)
             if !alone.isEmpty { try await passToIntake(alone, of: folder) }
         }
-        outdatedFolders = []
     }
 
     /// - Returns: Whether the group has changed meanwhile, so that it has to be evaluated again.
@@ -131,12 +139,11 @@ actor FileGrouper {
         // More files arrived during the disk access.
         guard let now = grouping.all[key], now.members.keys == group.members.keys else { return true }
         switch finding {
-        case .changed: return true
         case .waits(let reason, let awaited, let isExpected):
             wait(key, for: reason, awaiting: awaited.first, isExpected: isExpected)
             // Files that were left to a later scan are needed now.
             for file in awaited where hasSkippedFiles {
-                wantedFiles.insert(SourcePath(root: first.root, relative: file))
+                if isFull { wantedFiles.insert(SourcePath(root: first.root, relative: file)) }
                 reconsider(key.folder, file)
             }
         case .gives(let files):
@@ -174,17 +181,10 @@ actor FileGrouper {
         try await intake.record(files, as: unit)
     }
 
-    /// Passes files on to the groups of their manifests. Without a manifest all of them wait for one again.
+    /// Passes files on to the groups of their manifests.
     private func divide(_ place: GroupPlace, _ shares: [GroupFinding.Share]) async throws {
         let key = place.key
         let now = context.clocks.monotonic()
-        if shares.isEmpty {
-            for file in place.group.members.values {
-                grouping.move(
-                    [file.relative], from: key, to: .unlisted(in: file.relative.parent, of: key.folder),
-                    wait: place.rule.wait, at: now)
-            }
-        }
         for share in shares where !share.isRecorded {
             grouping.move(
                 share.files, from: key, to: .manifest(share.manifest, in: key.folder), wait: place.rule.wait, at: now)

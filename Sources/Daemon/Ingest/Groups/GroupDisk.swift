@@ -33,7 +33,15 @@ struct GroupDisk: Sendable {
             fileSystems.forget()
             return try paths.compactMap { relative -> (FilePath, FileStatus, FileIdentity)? in
                 let top = try source.open()
-                guard let status = try top.statusIfPresent(at: relative), status.isRegular else { return nil }
+                let found: FileStatus?
+                // Links are not followed, so there is no file behind one.
+                do throws(SystemError) {
+                    found = try top.statusIfPresent(at: relative)
+                } catch {
+                    guard error.isLink else { throw error }
+                    found = nil
+                }
+                guard let status = found, status.isRegular else { return nil }
                 let system = fileSystems.identity(of: top, at: relative, device: status.device)
                 return (relative, status, FileIdentity(status, folder: folder, relative: relative, on: system))
             }
@@ -85,10 +93,14 @@ struct GroupDisk: Sendable {
     }
 
     /// Why a listed path is no file, in words that follow "it".
-    func objection(to path: FilePath, in root: FilePath, of folder: String) async -> String {
+    func objection(to path: FilePath, in root: FilePath, of folder: String) async throws -> String {
         let source = sources.source(SourcePath(root: root, relative: path))
-        let isThere = (try? await blocking { try source.isPresent() }) == true
-        return isThere ? await obstacle(to: path, in: root, of: folder) ?? "is no file" : "does not exist"
+        do {
+            if try await !blocking({ try source.isPresent() }) { return "does not exist" }
+        } catch let error as SystemError where error.isLink {
+            // The way to it leads through a link.
+        }
+        return await obstacle(to: path, in: root, of: folder) ?? "is no file"
     }
 
     /// Why a listed file that does not settle never will, in words that follow "it"; `nil` where it may.

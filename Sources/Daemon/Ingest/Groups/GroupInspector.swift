@@ -19,14 +19,12 @@ enum GroupFinding: Sendable {
     case waits(for: String, awaiting: [FilePath] = [], isExpected: Bool)
     /// It is complete, and belongs to the file at this path, which was recorded before.
     case goes(joining: FilePath?)
-    /// Some of its files belong to other groups. Without any, all of them wait for a manifest again.
+    /// Some of its files belong to the groups of manifests.
     case divides([Share])
-    /// Files that its manifest does not list wait for another one.
+    /// These of its files are not listed any more, and wait for another manifest.
     case gives(Set<FilePath>)
     /// Files that wait in other groups belong to it.
     case takes([Grouping.Key: Set<FilePath>])
-    /// Its files have changed meanwhile.
-    case changed
 
     /// Files of a group that belong to a manifest.
     struct Share: Sendable {
@@ -41,6 +39,7 @@ enum GroupFinding: Sendable {
 actor GroupInspector {
     private let context: Context
     private let disk: GroupDisk
+    private let maxWaitingFiles: Int
     private var awaited = AwaitedFiles()
     /// The manifests that were read, so that each version is read once.
     private var manifests: [SourcePath: ReadManifest] = [:]
@@ -48,7 +47,10 @@ actor GroupInspector {
     /// The names in directories, for the groups that are inspected at one time.
     private var listings: [FilePath: [FilePath]] = [:]
 
-    init(context: Context, disk: GroupDisk) { (self.context, self.disk) = (context, disk) }
+    /// - Parameter maxWaitingFiles: A directory with more files does not wait for all of them.
+    init(context: Context, disk: GroupDisk, maxWaitingFiles: Int) {
+        (self.context, self.disk, self.maxWaitingFiles) = (context, disk, maxWaitingFiles)
+    }
 
     /// Called before several groups are inspected.
     func forgetListings() {
@@ -110,7 +112,7 @@ actor GroupInspector {
     private func inspectDirectory(_ place: GroupPlace) async throws -> GroupFinding {
         let key = place.key
         // All of a larger one would not fit into the memory that waiting files may have: the rest joins it.
-        if place.group.members.count >= FileGrouper.maxWaitingFiles {
+        if place.group.members.count >= maxWaitingFiles {
             context.log.warning(
                 "a directory has too many files to wait for all of them; the others join its group when they settle",
                 ["folder": key.folder, "group": key.name.display, "files": "\(place.group.members.count)"])
@@ -133,14 +135,13 @@ actor GroupInspector {
         guard let member = group.members[own] else {
             // Its files wait for it again, or for another one.
             if try await disk.files([own], in: place.root, of: key.folder).isEmpty {
-                return .divides([])
+                return .gives(Set(group.members.keys))
             }
-            return .waits(
-                for: "waits for \(own.display), which has not settled: `group.by: manifest`", awaiting: [own],
-                isExpected: true)
+            return notSettled([own], place)
         }
+        // It has changed since, and settles again: the next inspection finds that.
         guard let read = try await manifest(member.path), read.status == member.status else {
-            return .changed
+            return notSettled([own], place)
         }
         let listed: Manifest
         switch read.result {
@@ -165,7 +166,7 @@ actor GroupInspector {
         // A file that was released is not missing.
         let gone = try await disk.released(absent, of: key.folder)
         if let path = absent.first(where: { !gone.contains($0) }) {
-            let reason = await disk.objection(to: path, in: place.root, of: key.folder)
+            let reason = try await disk.objection(to: path, in: place.root, of: key.folder)
             return .waits(
                 for: "waits for \(path.display), which \(own.display) lists and which \(reason): `group.by: manifest`",
                 isExpected: false)
@@ -198,10 +199,9 @@ actor GroupInspector {
             for file in try await disk.files(
                 names.sorted().map { directory.appending($0) }, in: place.root, of: key.folder)
             {
-                let path = SourcePath(root: place.root, relative: file.relative)
-                guard let read = try await manifest(path),
-                    case .success(let manifest) = read.result
-                else { continue }
+                guard let manifest = await usableManifest(SourcePath(root: place.root, relative: file.relative)) else {
+                    continue
+                }
                 let own = left.intersection(manifest.files)
                 if own.isEmpty { continue }
                 let isWaiting = grouping.all[.manifest(file.relative, in: key.folder)] != nil
@@ -271,6 +271,13 @@ actor GroupInspector {
             }
         }
         return coming
+    }
+
+    /// - Returns: `nil` also for one that cannot be read or is wrong: another one may list the same files. Its own group
+    ///   tells the reason.
+    private func usableManifest(_ path: SourcePath) async -> Manifest? {
+        guard let read = try? await manifest(path), case .success(let manifest) = read.result else { return nil }
+        return manifest
     }
 
     /// - Returns: `nil` when it does not exist.
