@@ -78,6 +78,13 @@ package struct Metric: Hashable, Sendable {
         "held_uploads", .gauge, ["destination", "reason"],
         "Queued uploads whose folder or destination has a hold, or that wait for another destination; reason is the kind of the hold that ends last"
     )
+    package static let ruleHeld = Metric(
+        "rule_held_uploads", .gauge, ["destination", "rule", "file", "line", "facts"],
+        "Queued uploads that a rule holds, with its place in the configuration; one of the facts, separated by commas, has to change for the hold to end, or the time"
+    )
+    package static let ruleHoldEnd = Metric(
+        "rule_hold_end_timestamp_seconds", .gauge, ["destination", "rule", "file", "line"],
+        "Time at which the rule ceases to hold the last of them; only where the time ends it")
     package static let destinationOpen = Metric(
         "destination_open", .gauge, ["destination"], "Whether no hold stops all uploads to it (1)")
     package static let lastSuccess = Metric(
@@ -134,7 +141,8 @@ package struct Metric: Hashable, Sendable {
     package static let all: [Metric] = [
         files, uploads, uploadBytes, sentBytes, receivedBytes, failures, verifyFailures, durations, overflows,
         hookNotices, hookFailures, hookWaiting, hookOldest, hookHeld, queueItems, queueBytes,
-        oldest, held, destinationOpen, lastSuccess, remoteFree, metered, folderPresent, folderRemovable, settling,
+        oldest, held, ruleHeld, ruleHoldEnd, destinationOpen, lastSuccess, remoteFree, metered, folderPresent,
+        folderRemovable, settling,
         polled, unwatched, stagingUsed, stagingFree, stagingLimit, stateFree, quotaUsedBytes, quotaLimitBytes,
         quotaUsedFiles, quotaLimitFiles, paused, troubles, reloadSuccess, reloadTime, build, started, cpu, resident,
         openFiles, maxOpenFiles,

@@ -69,9 +69,12 @@ package struct OverridesReply: Codable, Sendable, Hashable {
     package var exceptions: [OverrideView]
     /// The exceptions that the request ended; absent if it was to end none.
     package var ended: [OverrideView]?
+    /// Holds of the uploads of new exceptions from which no exception is made; absent if there are none.
+    package var remaining: [HoldView]?
 
-    package init(exceptions: [OverrideView], ended: [OverrideView]? = nil) {
+    package init(exceptions: [OverrideView], ended: [OverrideView]? = nil, remaining: [HoldView]? = nil) {
         self.exceptions = exceptions
         self.ended = ended
+        self.remaining = remaining
     }
 }

@@ -107,12 +107,20 @@ package struct HoldView: Codable, Sendable, Hashable {
     package var kind: Shown<Hold.Kind>
     package var since: String
     package var until: String?
-    /// The name of the rule; only for the kind `rule`.
+    /// The name of the rule, its file and its line; only for the kind `rule`.
     package var rule: String?
+    package var file: String?
+    package var line: Int?
+    /// The facts of the rule's condition of which one has to change for the hold to end, besides the time: keys of
+    /// conditions. Empty where there is none; only for the kind `rule`.
+    package var facts: [String]?
     package var text: String
 
-    package init(kind: Hold.Kind, since: String, until: String? = nil, rule: String? = nil, text: String) {
-        self.rule = rule
+    package init(kind: Hold.Kind, since: String, until: String? = nil, rule: HoldingRule? = nil, text: String) {
+        self.rule = rule?.name
+        file = rule.flatMap { $0.file.isEmpty ? nil : $0.file }
+        line = rule.flatMap { $0.line > 0 ? $0.line : nil }
+        facts = rule?.facts
         self.kind = Shown(kind)
         self.since = since
         self.until = until

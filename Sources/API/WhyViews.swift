@@ -25,11 +25,18 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     package var exceptions: [OverrideView]?
     /// The way that it uses or would use; absent where nothing leaves this machine, and where no way may be used.
     package var way: RouteView?
+    /// The ways that it does not use, each with the reason; absent where there is no other.
+    package var otherWays: [RouteView]?
+
+    private enum CodingKeys: String, CodingKey {
+        case id, destination, folder, path, state, text, holds, exceptions, way
+        case otherWays = "other_ways"
+    }
 
     package init(
         id: String? = nil, destination: String? = nil, folder: String? = nil, path: String, state: ShownState,
         text: String,
-        holds: [HoldView], exceptions: [OverrideView]? = nil, way: RouteView? = nil
+        holds: [HoldView], exceptions: [OverrideView]? = nil, way: RouteView? = nil, otherWays: [RouteView]? = nil
     ) {
         self.id = id
         self.destination = destination
@@ -40,6 +47,7 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
         self.holds = holds
         self.exceptions = exceptions
         self.way = way
+        self.otherWays = otherWays
     }
 }
 

@@ -149,12 +149,24 @@ struct ConditionReadingTests {
             ("{name: a, when: {longer_than: 10}}", "pause[0].when.longer_than: takes a length of time with its unit"),
             (
                 "{name: a, when: [\((1...33).map { "{larger_than: \($0) MB}" }.joined(separator: ", "))]}",
-                "policy.pause: all conditions together ask 33 different questions about files"
+                ":10:1: policy: all conditions together ask 33 different questions about files"
             ),
             ("{when: {roaming: true}}", "pause[0].name: `name` is missing; messages name the rule"),
             ("{name: a}", "pause[0].when: `when` is missing; say what is not sent"),
             ("{name: a, when: {}}", "pause[0].when: is empty, so it would always hold"),
             ("{name: a, when: []}", "pause[0].when: lists nothing, so it would never hold"),
+            (
+                "{name: a, when: {metered: true, not: []}}",
+                "pause[0].when.not: lists nothing, so it would always hold"
+            ),
+            (
+                "{name: a, when: {kind: video}}\n  busy: {file: /run/b, when: {metered: true}}",
+                "`busy` takes no condition"
+            ),
+            (
+                "{name: a, when: {kind: video}}\n  before_upload: {command: [/bin/true], when: {metered: true}}",
+                "`before_upload` takes no condition"
+            ),
             ("{name: a, when: [{}]}", "pause[0].when[0]: is empty, so it would always hold"),
             ("{name: a, when: night}", "pause[0].when: takes a condition, like"),
             (

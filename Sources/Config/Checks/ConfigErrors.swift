@@ -65,6 +65,14 @@ final class ProblemCollector {
         add(.warning, text(), at: place, key: key, in: file)
     }
 
+    /// The place that a rule of the configuration names: `sluice.yaml:12`.
+    func location(of place: String) -> ConfigLocation? {
+        guard let colon = place.lastIndex(of: ":"), let line = Int(place[place.index(after: colon)...]),
+            let file = sources.firstIndex(where: { $0.file.name.display == place[..<colon] })
+        else { return nil }
+        return ConfigLocation(file: file, line: line, column: 1)
+    }
+
     private func add(
         _ severity: ConfigProblem.Severity, _ text: String, at place: ConfigLocation?, key: String, in file: FilePath
     ) {

@@ -73,8 +73,23 @@ private struct PlaceSentences {
                 key: whole, name: name, text: printable(text), from: origins[whole] ?? origins[outer] ?? "default"))
     }
 
+    /// The numbers of the items of a list of limits, as the configuration has them.
+    ///
+    /// - Parameter areConditional: Those with a condition. The others set the number of the place together.
+    private func limits(_ key: String, areConditional: Bool) -> [Int] {
+        (0...).lazy.map { (number: $0, item: "\(path).\(key)[\($0)]") }
+            .prefix { one in origins.keys.contains { $0.hasPrefix(one.item) } }
+            .filter { one in origins.keys.contains { $0.hasPrefix("\(one.item).when") } == areConditional }
+            .map(\.number)
+    }
+
     mutating func overrides(_ policy: PolicyOverrides) {
-        if let most = policy.concurrency { say("concurrency", "at most \(uploads(most))\(subject) at the same time") }
+        if let most = policy.concurrency {
+            let plain = limits("concurrency", areConditional: false).first
+            say(
+                plain.map { "concurrency[\($0)]" } ?? "concurrency",
+                "at most \(uploads(most))\(subject) at the same time")
+        }
         if let order = policy.order { self.order(order) }
         if let retry = policy.retry { self.retry(retry) }
         beforeUpload(policy.beforeUpload)
@@ -103,7 +118,7 @@ private struct PlaceSentences {
         for (index, quota) in rules.quotas.enumerated() {
             say("quotas[\(index)]", "at most \(quota.words)\(subject)\(quota.period.begin)", name: quota.name)
         }
-        for (index, rule) in rules.concurrency.enumerated() {
+        for (index, rule) in zip(limits("concurrency", areConditional: true), rules.concurrency) {
             say(
                 "concurrency[\(index)]",
                 "at most \(uploads(rule.atMost))\(subject) at the same time while \(rule.when.words)")
@@ -120,7 +135,10 @@ private struct PlaceSentences {
     }
 
     mutating func concurrency(_ policy: PolicySettings) {
-        say("concurrency.total", "at most \(uploads(policy.total)) at the same time")
+        let plain = limits("concurrency", areConditional: false).first
+        say(
+            plain.map { "concurrency[\($0)]" } ?? "concurrency.total",
+            "at most \(uploads(policy.total)) at the same time")
         say("concurrency.per_destination", "at most \(uploads(policy.perDestination)) to one destination")
     }
 

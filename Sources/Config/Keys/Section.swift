@@ -91,9 +91,19 @@ struct Section: Sendable {
             "limit": "a quota has `bytes`, `files` or both; a rate belongs under `bandwidth`",
         ], someOf: ["bytes", "files"])
     /// For any `busy`.
-    static let busy = Section(path: "busy", BusyRule.keys, exactlyOneOf: ["file", "command"])
+    static let busy = Section(
+        path: "busy", BusyRule.keys,
+        elsewhere: [
+            "when": "`busy` takes no condition: it holds everything while the machine is busy; a rule with "
+                + "a condition belongs under `pause`"
+        ], exactlyOneOf: ["file", "command"])
     /// For any `before_upload`.
-    static let beforeUpload = Section(path: "before_upload", BeforeUpload.keys)
+    static let beforeUpload = Section(
+        path: "before_upload", BeforeUpload.keys,
+        elsewhere: [
+            "when": "`before_upload` takes no condition: its program is asked about each upload, and may "
+                + "answer `go` at once; a rule with a condition belongs under `pause`"
+        ])
     static let concurrency = Section(path: "policy.concurrency", PolicySettings.Concurrency.keys)
     /// An item of any `concurrency`.
     static let slots = Section(path: "concurrency[]", ConcurrencyRule.Draft.keys)

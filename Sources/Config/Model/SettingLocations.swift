@@ -32,11 +32,12 @@ struct SettingLocations {
         }
     }
 
-    /// The items of a list: `policy.pause[0]`.
+    /// The items of a list, and what is in them: `policy.pause[0]`, `policy.pause[0].when`.
     private mutating func noteItems(of node: Node, under key: String) {
         guard case .list(let items) = node.content else { return }
         for (index, item) in items.enumerated() {
             places["\(key)[\(index)]"] = "\(sources[item.start.file].file.display):\(item.start.line)"
+            note(item, under: "\(key)[\(index)]")
         }
     }
 }

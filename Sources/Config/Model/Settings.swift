@@ -321,7 +321,13 @@ extension Settings {
 
     /// The rules of `policy`, of every destination and of every folder.
     package var allRules: [PolicyRules] {
-        [policy.rules] + destinations.map(\.policy.rules) + allFolders.map(\.policy.rules)
+        rulesByPlace.map(\.rules)
+    }
+
+    /// The same with the keys of their places.
+    var rulesByPlace: [(place: String, rules: PolicyRules)] {
+        [("policy", policy.rules)] + destinations.map { ("destinations.\($0.name)", $0.policy.rules) }
+            + allFolders.map { ("folders.\($0.watch.name)", $0.policy.rules) }
     }
 
     /// The distinct questions of all conditions and of a mixed order about files, in a fixed order.

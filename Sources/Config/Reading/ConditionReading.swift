@@ -16,11 +16,20 @@ struct ConditionReading {
     static func checkFileQuestions(of settings: Settings, _ main: MappingReader, _ findings: ProblemCollector) {
         let count = settings.fileQuestions.count
         guard count > FileQuestions.limit else { return }
+        var known: Set<FilePredicate> = []
+        var rule: (owner: String, place: String)?
+        for (owner, rules) in settings.rulesByPlace where rule == nil {
+            for (condition, place) in rules.placedConditions where rule == nil {
+                known.formUnion(condition.fileQuestions)
+                if known.count > FileQuestions.limit { rule = (owner, place) }
+            }
+        }
         findings.error(
             "all conditions together ask \(count) different questions about files (`larger_than`, `smaller_than`, "
-                + "`kind`, `longer_than`); at most \(FileQuestions.limit) are possible: use the same values in "
-                + "several rules",
-            at: main.node("policy")?.start ?? main.start, key: "policy.pause")
+                + "`kind`, `longer_than`); at most \(FileQuestions.limit) are possible, and this rule asks one more: "
+                + "use the same values in several rules",
+            at: rule.flatMap { findings.location(of: $0.place) } ?? main.node("policy")?.start ?? main.start,
+            key: rule?.owner ?? "policy")
     }
 
     func pauses(_ fields: MappingReader) -> [PauseRule] {
@@ -91,7 +100,8 @@ struct ConditionReading {
         }
         guard case .list(let items) = node.content else { return part(node, path: path, depth: depth) }
         if items.isEmpty {
-            findings.error("lists nothing, so it would never hold", at: node.start, key: path)
+            let effect = path.hasSuffix(".not") ? "always" : "never"
+            findings.error("lists nothing, so it would \(effect) hold", at: node.start, key: path)
             return nil
         }
         let parts = items.enumerated().map { index, item in

@@ -59,6 +59,13 @@ package indirect enum Condition: Hashable, Sendable {
         predicates.allSatisfy { if case .between = $0 { true } else { false } }
     }
 
+    /// The keys of the facts that may change while an upload waits, besides the time: each once, as they are written.
+    package var changingFacts: [String] {
+        var keys: [String] = []
+        for key in predicates.compactMap(\.keyOfChangingFact) where !keys.contains(key) { keys.append(key) }
+        return keys
+    }
+
     /// Whether it can be true of one folder and false of another.
     package var dependsOnFolder: Bool {
         predicates.contains { if case .folder = $0 { true } else { false } }
@@ -88,6 +95,23 @@ extension Condition.Predicate {
         switch self {
         case .network, .metered, .interface, .ssid, .gateway, .roaming, .lan: true
         case .between, .onBattery, .batteryBelow, .hotterThan, .folder, .destination, .file: false
+        }
+    }
+
+    /// The key of the configuration for its fact; `nil` for the time, and for what stays as it is for each upload.
+    fileprivate var keyOfChangingFact: String? {
+        switch self {
+        case .network: "network"
+        case .metered: "metered"
+        case .interface: "interface"
+        case .ssid: "ssid"
+        case .gateway: "gateway"
+        case .roaming: "roaming"
+        case .lan: "lan"
+        case .onBattery: "on_battery"
+        case .batteryBelow: "battery_below"
+        case .hotterThan: "hotter_than"
+        case .between, .folder, .destination, .file: nil
         }
     }
 

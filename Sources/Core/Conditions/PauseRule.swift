@@ -94,12 +94,12 @@ package struct PauseRule: Hashable, Sendable {
             let change = when.lastChange(facts)
             let earliest = when.dependsOnTimeOnly ? nil : since
             return Hold(
-                .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: name,
-                isByTimeAlone: when.dependsOnTimeOnly, text: text(of: owner, facts, until: until, cost: cost))
+                .rule, since: [change, earliest].compactMap { $0 }.max() ?? since, until: until, rule: reference,
+                isByTimeAlone: when.changingFacts.isEmpty, text: text(of: owner, facts, until: until, cost: cost))
         case .unknown(let missing):
             if let clock, missing.contains(where: \.isClock) { return clock }
             return Hold(
-                .rule, since: since, until: when.nextChange(facts), rule: name,
+                .rule, since: since, until: when.nextChange(facts), rule: reference,
                 text: text(of: owner, missing: missing, cost: cost))
         }
     }
@@ -107,7 +107,22 @@ package struct PauseRule: Hashable, Sendable {
     private func text(of owner: String, _ facts: ConditionFacts, until: WallTime?, cost: String?) -> String {
         if let short = shortText(of: owner, cost: cost) { return short }
         let measured = when.measurements(facts).map { "; \($0)" }.joined()
-        return "\(begin(owner)) while \(when.words)\(measured)" + (until == nil ? "; it ends when that changes" : "")
+        return "\(begin(owner)) while \(when.words)\(measured)" + (until == nil ? "; \(end)" : "")
+    }
+
+    /// How a hold ends that no time ends, as a clause for people.
+    private var end: String {
+        let facts = when.changingFacts.map { "`\($0)`" }
+        if !facts.isEmpty { return "it ends when \(listed(facts, "or")) changes" }
+        return override == .allow && form == .item
+            ? "it does not end by itself: `sluice allow --rule \(name)` makes an exception"
+            : "it does not end by itself: change the rule"
+    }
+
+    /// Itself, as the cause of a hold.
+    private var reference: HoldingRule {
+        HoldingRule(
+            name: name, place: place, facts: when.changingFacts, isFixed: form == .bandwidth || override == .never)
     }
 
     private func text(of owner: String, missing: [UnknownFact], cost: String?) -> String {

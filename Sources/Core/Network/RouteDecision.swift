@@ -82,17 +82,16 @@ extension Admission {
     }
 
     /// Among routes that no rule forbids, chooses one whose quotas with conditions have room, of these the one with the
-    /// highest limit of the speed by conditions, of these a free one, and of these the first. If every route is forbidden, returns the prohibition of the first.
+    /// highest limit of the speed by conditions, of these a free one, and of these the first. If every route is
+    /// forbidden, returns the prohibition that the time ends first; where it ends none, that of the first route.
     ///
     /// Where no traffic is bound to an interface, the kernel uses its own route, whatever alternatives there are.
     private func choose(
         among paths: [NetworkPath], _ metering: Metering, _ remote: DestinationState, _ places: [Place],
         _ folder: FolderState?, _ inputs: PolicyInputs, isPinned: Bool
     ) -> RouteDecision {
-        var first: (holds: [Hold], route: Route)?
+        var closed: (holds: [Hold], route: Route)?
         var open: [Route] = []
-        // When a rule changes its decision about any of them.
-        var soonest: WallTime?
         for path in paths {
             let judgement = metering.judgement(of: path)
             let name = metering.links[path.link]?.name
@@ -114,22 +113,17 @@ extension Admission {
                 open.append(route)
                 if !isPinned || !route.countsAsMetered && route.applied.isEmpty { break }
             }
-            if first == nil, !holds.isEmpty { first = (holds, route) }
-            soonest =
-                holds.compactMap { $0.kind == .rule ? $0.until : nil }.min().map { min($0, soonest ?? $0) } ?? soonest
+            if holds.isEmpty { continue }
+            let isSooner = holds.lastEnd.map { end in closed?.holds.lastEnd.map { end < $0 } ?? true } ?? false
+            if closed == nil || isSooner { closed = (holds, route) }
         }
         if let best = Route.best(of: open, inputs.quotas) { return .open(open[best]) }
-        guard var first else {
+        guard let closed else {
             return .closed([
                 Hold(.offline, since: remote.reachabilitySince, text: "there is no route to \(remote.name)")
             ])
         }
-        if let soonest {
-            for index in first.holds.indices where first.holds[index].kind == .rule {
-                first.holds[index].until = min(first.holds[index].until ?? soonest, soonest)
-            }
-        }
-        return .closed(first.holds, applied: first.route.applied)
+        return .closed(closed.holds, applied: closed.route.applied)
     }
 
     /// The decision about a network that a person describes.

@@ -43,13 +43,14 @@ package struct Hold: Hashable, Sendable {
     package var text: String
     /// Holds only uploads that are not begun yet.
     package var holdsOnlyNewUploads = false
-    /// The name of the rule; only for ``Kind/rule``.
-    package var rule: String?
+    /// Only for ``Kind/rule``.
+    package var rule: HoldingRule?
     /// Nothing but the time ends it. Without ``until``, it never ends.
     package var isByTimeAlone: Bool
 
     package init(
-        _ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false, rule: String? = nil,
+        _ kind: Kind, since: WallTime, until: WallTime? = nil, holdsOnlyNewUploads: Bool = false,
+        rule: HoldingRule? = nil,
         isByTimeAlone: Bool = false, text: String
     ) {
         self.kind = kind
@@ -62,7 +63,39 @@ package struct Hold: Hashable, Sendable {
     }
 }
 
+/// The rule of the configuration that a hold of the kind ``Hold/Kind/rule`` comes from.
+package struct HoldingRule: Hashable, Sendable {
+    package var name: String
+    /// The file that has it, and the line there.
+    package var (file, line): (String, Int)
+    /// The keys of the facts of which one has to change for the hold to end: only those that may change while an upload
+    /// waits. Empty where there is none.
+    package var facts: [String]
+    /// `sluice allow` makes no exception from it.
+    package var isFixed: Bool
+
+    /// - Parameter place: `sluice.yaml:12`.
+    init(name: String, place: String, facts: [String], isFixed: Bool) {
+        self.name = name
+        let colon = place.lastIndex(of: ":")
+        file = colon.map { String(place[..<$0]) } ?? place
+        line = colon.flatMap { Int(place[place.index(after: $0)...]) } ?? 0
+        self.facts = facts
+        self.isFixed = isFixed
+    }
+}
+
 extension Sequence<Hold> {
+    /// When all of them have ended, by the time alone; `nil` where that is not known.
+    package var lastEnd: WallTime? {
+        var last: WallTime?
+        for hold in self {
+            guard let until = hold.until else { return nil }
+            last = last.map { Swift.max($0, until) } ?? until
+        }
+        return last
+    }
+
     /// The hold that ends last, as far as is known: when it is over, the others are too. A hold without an end counts
     /// as later than all others.
     package var lastEnding: Hold? {

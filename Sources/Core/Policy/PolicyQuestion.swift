@@ -1,5 +1,6 @@
 /// What the rules say about one class of uploads at a moment that a person names, over a network that a person
-/// describes. Whatever is not part of the configuration (a pause, a full quota, a destination's failure) holds nothing.
+/// describes. Whatever is not part of the configuration (a pause, a full quota, a destination's failure) holds nothing;
+/// a quota of 0 is full whatever was sent.
 package struct PolicyQuestion: Sendable {
     private let admission: Admission
     private let inputs: Admission.PolicyInputs
@@ -21,6 +22,12 @@ package struct PolicyQuestion: Sendable {
         // Every source of `busy` says that the machine is free.
         for rule in [rules, destination.rules, folder.rules] {
             if let source = rule.busy?.source { inputs.busy[source] = BusyAnswer(.free, since: now) }
+        }
+        inputs.quotas = QuotaState(
+            policy: Self.emptyQuotas(rules), destinations: [(destination.name, Self.emptyQuotas(destination.rules))],
+            folders: [(folder.name, Self.emptyQuotas(folder.rules))])
+        for recount in inputs.quotas.advance(to: now, in: zone) {
+            inputs.quotas.recount(recount, spent: .none, at: now)
         }
         self.inputs = inputs
         remote = Admission.DestinationState(
@@ -63,6 +70,13 @@ package struct PolicyQuestion: Sendable {
             }
         }
         return Answer(holds: holds, changes: nil, later: [], limit: holds.isEmpty ? limit : nil)
+    }
+
+    /// The same rules with those quotas alone that allow nothing.
+    private static func emptyQuotas(_ rules: PolicyRules) -> PolicyRules {
+        var rules = rules
+        rules.quotas.removeAll { !$0.allowsNothing }
+        return rules
     }
 
     private func holds(at inputs: Admission.PolicyInputs) -> [Hold] {

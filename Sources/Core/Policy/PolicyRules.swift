@@ -46,7 +46,15 @@ package struct PolicyRules: Hashable, Sendable {
 
     /// Every condition of its rules.
     package var conditions: [Condition] {
-        namedRules.map(\.when) + bandwidth.compactMap(\.when) + quotas.compactMap(\.when) + concurrency.map(\.when)
+        placedConditions.map(\.condition)
+    }
+
+    /// The same with the place of each rule in the configuration: `sluice.yaml:12`.
+    package var placedConditions: [(condition: Condition, place: String)] {
+        var found = namedRules.map { ($0.when, $0.place) }
+        found += bandwidth.compactMap { rule in rule.when.map { ($0, rule.place) } }
+        found += quotas.compactMap { quota in quota.when.map { ($0, quota.place) } }
+        return found + concurrency.map { ($0.when, $0.place) }
     }
 
     /// Whether a rule besides those that hold uploads can apply to one upload and not to another.

@@ -67,6 +67,9 @@ package struct Quota: Hashable, Sendable {
         self.direction = direction
     }
 
+    /// Whether it never has room.
+    package var allowsNothing: Bool { bytes == 0 || files == 0 }
+
     /// Regardless of its place: a line more before it changes nothing.
     package static func == (one: Quota, other: Quota) -> Bool {
         one.name == other.name && one.when == other.when && one.period == other.period && one.bytes == other.bytes

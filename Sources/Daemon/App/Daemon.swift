@@ -130,7 +130,7 @@ package final class Daemon: Sendable {
         let stops = StopRequests()
         let ledger = Ledger(
             store: context.store, clocks: context.clocks, log: context.log, settings: context.settings,
-            counters: counters)
+            counters: counters, counting: signals.counting)
         let egress = EgressProxy(clocks: context.clocks, log: context.log)
         ledger.set(charging: { [weak transport, weak egress] in
             await transport?.charge()

@@ -36,6 +36,7 @@ struct OverrideCommands: Sendable {
         }
         try context.configuration.names.require(folder: request.folder, destination: nil)
         var things: [(OverrideRecord.Scope, String)] = request.folder.map { [(.folder, $0)] } ?? []
+        var uploads: [UploadRecord] = []
         for row in try await finder.rows(Selection(ids: request.ids)) where !request.ids.isEmpty {
             if row.upload.state.isTerminal {
                 throw Refusal(
@@ -43,6 +44,7 @@ struct OverrideCommands: Sendable {
                     id: row.upload.id)
             }
             things.append((.upload, row.upload.id))
+            uploads.append(row.upload)
         }
         let now = context.clocks.wall()
         let records = things.flatMap { scope, name in
@@ -52,7 +54,23 @@ struct OverrideCommands: Sendable {
                     until: now.advanced(by: .seconds(request.duration)), who: who)
             }
         }
-        return try await put(records, isOver: request.duration == 0)
+        var reply = try await put(records, isOver: request.duration == 0)
+        if request.duration > 0 {
+            let now = await scheduler.shown()
+            let holds =
+                if let folder = request.folder { self.holds(ofFolder: folder, now) } else {
+                    uploads.flatMap { now.holds(on: $0.uploadClass, upload: $0.id) }
+                }
+            var remaining: [HoldView] = []
+            for hold in holds.filter({ $0.rule?.isFixed == true }).map({ HoldView($0) })
+            where !remaining.contains(hold) { remaining.append(hold) }
+            if !remaining.isEmpty { reply.remaining = remaining }
+        }
+        return reply
+    }
+
+    private func holds(ofFolder name: String, _ now: PolicySnapshot) -> [Hold] {
+        (context.configuration.folder(name)?.uploadTo ?? []).flatMap { now.holds(folder: name, destination: $0) }
     }
 
     func limit(_ request: LimitRequest, by who: String) async throws -> OverridesReply {

@@ -156,8 +156,21 @@ extension MetricsView {
     }
 
     /// The uploads that wait, by destination and hold.
-    mutating func enter(_ held: [(upload: UploadClass, count: Int, hold: Hold)]) {
-        for (one, count, hold) in held { add(.held, [one.destination, hold.kind.rawValue], Int64(count)) }
+    mutating func enter(_ held: [HeldUploads]) {
+        // By their labels; `nil` once one of them is not ended by the time.
+        var ends: [[String]: WallTime?] = [:]
+        for one in held {
+            let count = Int64(one.count)
+            add(.held, [one.upload.destination, one.hold.kind.rawValue], count)
+            for hold in one.rules {
+                guard let rule = hold.rule else { continue }
+                let labels = [one.upload.destination, rule.name, rule.file, "\(rule.line)"]
+                add(.ruleHeld, labels + [rule.facts.joined(separator: ",")], count)
+                let known = ends[labels, default: hold.until]
+                ends[labels] = .some(known.flatMap { known in hold.until.map { max($0, known) } })
+            }
+        }
+        for (labels, end) in ends { if let end { set(.ruleHoldEnd, labels, end) } }
     }
 
     /// Whether each destination is open, its free space, and the cost of its route.

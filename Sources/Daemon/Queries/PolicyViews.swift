@@ -6,20 +6,33 @@ internal import Store
 
 // Facts of a snapshot for people that several queries need.
 
+/// A class of waiting uploads, and what holds them.
+struct HeldUploads {
+    var upload: UploadClass
+    var count: Int
+    /// The one that ends last.
+    var hold: Hold
+    /// Those of rules.
+    var rules: [Hold]
+}
+
 extension PolicySnapshot {
     /// The classes of waiting uploads that are held, each with its binding hold.
     ///
     /// - Parameter standby: The uploads that wait for another destination to have their files.
     func held(
         _ waiting: [(upload: UploadClass, count: Int)], standby: [UploadClass: Standby]
-    ) -> [(upload: UploadClass, count: Int, hold: Hold)] {
+    ) -> [HeldUploads] {
         waiting.compactMap { one, count in
-            if let hold = holds(on: one).lastEnding { return (one, count, hold) }
+            let holds = holds(on: one)
+            if let hold = holds.lastEnding {
+                return HeldUploads(upload: one, count: count, hold: hold, rules: holds.filter { $0.rule != nil })
+            }
             guard let waiting = standby[one] else { return nil }
             let hold = Hold(
                 .alternative, since: inputs.now, until: inputs.now.advanced(by: waiting.wait),
                 text: "go to \(one.destination) only if they are not verified in time at another destination")
-            return (one, Int(waiting.uploads.files), hold)
+            return HeldUploads(upload: one, count: Int(waiting.uploads.files), hold: hold, rules: [])
         }
     }
 

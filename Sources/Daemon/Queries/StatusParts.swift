@@ -13,10 +13,10 @@ struct StatusParts {
     ///
     /// - Parameter begun: How many of them have begun; needed only where the hold spares those.
     func classes(
-        _ held: [(upload: UploadClass, count: Int, hold: Hold)], begun: [UploadClass: Int]
+        _ held: [HeldUploads], begun: [UploadClass: Int]
     ) -> [ClassView] {
         var views: [ClassView] = []
-        for (one, count, hold) in held {
+        for (one, count, hold) in held.map({ ($0.upload, $0.count, $0.hold) }) {
             // Uploads that have begun continue nevertheless.
             let waiting = hold.holdsOnlyNewUploads ? count - (begun[one] ?? 0) : count
             if waiting == 0 { continue }

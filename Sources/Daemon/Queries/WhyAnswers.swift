@@ -11,13 +11,12 @@ struct WhyAnswers {
 
     /// - Parameter settling: The hold of an upload whose file settles again.
     func answer(_ view: UploadView, of upload: UploadRecord, settling: Hold?) -> WhyAnswer {
-        WhyAnswer(
+        let choice = view.list.known == .ongoing ? now.routeChoice(of: upload) : nil
+        return WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
             text: sentence(view, upload.files), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
             exceptions: now.exceptions(id: view.id, folder: view.folder),
-            way: view.list.known == .ongoing
-                ? RouteView(now.routeChoice(of: upload))
-                : nil)
+            way: RouteView(choice), otherWays: choice.flatMap { RouteView.others($0) })
     }
 
     private func sentence(_ view: UploadView, _ files: FileClass) -> String {
@@ -62,6 +61,12 @@ extension RouteView {
     init?(_ choice: Admission.RouteChoice?) {
         guard let choice, choice.interface != nil || choice.reason == Admission.kernelsChoice else { return nil }
         self.init(interface: choice.interface, address: choice.source?.description, text: choice.reason)
+    }
+
+    /// Those that are not used; `nil` for none, and for the only one: the upload has its holds.
+    static func others(_ choice: Admission.RouteChoice) -> [RouteView]? {
+        if choice.refused.isEmpty || choice.interface == nil && choice.refused.count == 1 { return nil }
+        return choice.refused.map { RouteView(interface: $0.interface, text: $0.reason) }
     }
 }
 

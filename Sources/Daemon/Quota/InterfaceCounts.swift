@@ -10,8 +10,9 @@ struct InterfaceCounts: Sendable {
     let ledger: Ledger
     let scheduler: Scheduler
     let signals: WakeUps
-    /// Between two readings of the counters.
-    private static let pause: Duration = .seconds(10)
+    /// Between two readings of the counters: while something is sent that such a quota counts, and otherwise. What
+    /// others send meanwhile may exceed the quota.
+    private static let (pauseInUse, pause): (Duration, Duration) = (.seconds(1), .seconds(10))
 
     func run() async throws {
         var last: MonotonicTime?
@@ -19,13 +20,14 @@ struct InterfaceCounts: Sendable {
         var comparison: InterfaceComparison?
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
-            let isDue = last.map { now.since($0) >= Self.pause } ?? true
+            let pause = ledger.countsInterfacesNow ? Self.pauseInUse : Self.pause
+            let isDue = last.map { now.since($0) >= pause } ?? true
             if context.settings.countsInterfaces, isDue {
                 do { if try await count(&comparison) { last = now } } catch let error as StoreError {
                     stateHealth.failed(error)
                 }
             }
-            await signals.counting.wait(atMost: context.settings.countsInterfaces ? Self.pause : nil)
+            await signals.counting.wait(atMost: context.settings.countsInterfaces ? pause : nil)
         }
     }
 
@@ -67,5 +69,26 @@ struct InterfaceCounts: Sendable {
             links[QuotaName(.policy, name)] = metering.links(described: when, known, gateways: gateways)
         }
         return links
+    }
+}
+
+extension QuotaState {
+    /// Whether a quota of all programs counts the bytes of a class.
+    func countsInterfaces(_ kind: Class) -> Bool {
+        lines.contains { line in
+            line.quota.count == .interface && line.name.map { kind.quotas.contains($0) } ?? false
+        }
+    }
+
+    /// Those of the quotas of all programs of which more was used and reserved than they allow: others have used what was
+    /// reserved.
+    var exceededByOthers: Set<QuotaName> {
+        let exceeded = lines.filter { line in
+            guard line.quota.count == .interface, let limit = line.quota.bytes, let spent = line.spent else {
+                return false
+            }
+            return line.quota.direction.bytes(of: spent + line.reserved) > limit
+        }
+        return Set(exceeded.compactMap(\.name))
     }
 }

@@ -20,6 +20,8 @@ final class Ledger: Sendable {
     let counters: Counters
     let renewals = Renewals()
     let open = OpenAccounts()
+    /// Set when bytes are reserved in a quota that counts those of other programs.
+    private let counting: AsyncSignal
     private let store: Store
     private let log: Log
     private let current: Mutex<Current>
@@ -63,8 +65,12 @@ final class Ledger: Sendable {
 
     func chargeAll() async { await charging.withLock { $0 }?() }
 
-    init(store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters()) {
+    init(
+        store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters(),
+        counting: AsyncSignal = AsyncSignal()
+    ) {
         self.counters = counters
+        self.counting = counting
         self.store = store
         self.clocks = clocks
         self.log = log
@@ -121,6 +127,13 @@ final class Ledger: Sendable {
     /// Whether the bytes of other programs were counted since the start.
     var knowsInterfaces: Bool { current.withLock { $0.knowsInterfaces } }
 
+    /// Whether bytes are reserved now in a quota that counts those of other programs.
+    var countsInterfacesNow: Bool {
+        current.withLock { current in
+            current.quotas.lines.contains { $0.quota.count == .interface && $0.reserved != .none }
+        }
+    }
+
     /// Enters what other programs have sent and received over the interfaces of quotas that count them.
     ///
     /// - Parameters:
@@ -135,10 +148,12 @@ final class Ledger: Sendable {
         }
         let entered = comparison.entered
         let now = clocks.wall()
-        current.withLock { current in
+        let exceeded = current.withLock { current in
             current.knowsInterfaces = true
             for (name, spending) in entered { current.quotas.spend(spending, for: name, at: now) }
+            return current.quotas.exceededByOthers
         }
+        if !exceeded.isEmpty { open.withdraw(from: exceeded) }
         if !entered.isEmpty { try await reportMarks() }
         return comparison
     }
@@ -282,6 +297,7 @@ final class Ledger: Sendable {
             let spending = Spending(bytes: bytes, received: min(max(0, answers), most), files: files)
             current.provisional -= 1
             current.quotas.open(current.provisional, spending, for: kind, at: clocks.wall())
+            if current.quotas.countsInterfaces(kind) { counting.signal() }
             return (current.provisional, Reservation(key, spending + kept, quotas: kind.quotas))
         }
     }
@@ -348,11 +364,13 @@ final class Ledger: Sendable {
         return next
     }
 
-    /// Whether the quotas that an account's step is not charged to yet have room for the bytes that stay reserved.
+    /// Whether the quotas that an account's step is not charged to yet have room for the bytes that stay reserved, and
+    /// others have not used those of the quotas that it is charged to.
     private func mayRecharge(_ renewal: Renewal) -> Bool {
         guard renewal.isRecharged, !renewal.account.isExempt, let step = renewal.step else { return true }
         return current.withLock { current in
             let charged = current.quotas.kind(ofStep: step.id)?.quotas ?? []
+            if !current.quotas.exceededByOthers.isDisjoint(with: charged) { return false }
             let left = current.quotas.remaining(of: renewal.kind.quotas.subtracting(charged))
             return left.map { $0 >= renewal.kept.addingClamped(renewal.wanted) } ?? true
         }
@@ -379,17 +397,5 @@ final class Ledger: Sendable {
         try await store.write { try $0.ledger.pay([payment]) }
         recordPayment(payment, for: account)
         try await reportMarks()
-    }
-}
-
-extension Settings {
-    /// The quotas of all places, in the order of the configuration.
-    ///
-    /// - Parameter earlier: The state that it replaces.
-    func quotas(after earlier: QuotaState?) -> QuotaState {
-        QuotaState(
-            policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
-            folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.minUsable,
-            after: earlier)
     }
 }

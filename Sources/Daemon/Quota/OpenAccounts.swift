@@ -23,6 +23,14 @@ final class OpenAccounts: Sendable {
         return accounts.map { ($0.key, $0.unentered) }.filter { $0.spending != .none }
     }
 
+    /// Ends work that has reserved bytes in one of these quotas, which others have used meanwhile.
+    func withdraw(from quotas: Set<QuotaName>) {
+        for account in entries.withLock({ $0.values.compactMap(\.account) })
+        where !account.isExempt && !account.kind.quotas.isDisjoint(with: quotas) {
+            account.recharge()
+        }
+    }
+
     func unentered(for destination: String) -> Spending {
         unentered.filter { $0.key.destination == destination }.reduce(.none) { $0 + $1.spending }
     }

@@ -105,7 +105,12 @@ final class QuotaAccount: Sendable {
             defer { kind.quotas = quotas }
             return kind.quotas != quotas
         }
-        guard isOther, !isFree else { return }
+        if isOther { recharge() }
+    }
+
+    /// Its next step soon replaces the present one. Where its quotas lack the bytes for that, its work ends.
+    func recharge() {
+        if isFree { return }
         state.withLock { $0.isRecharged = true }
         ledger.renewals.next(in: ledger)
     }

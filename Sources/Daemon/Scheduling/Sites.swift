@@ -36,6 +36,16 @@ extension Settings {
         folder(named: name) ?? (name == FolderSettings.received.watch.name ? .received : nil)
     }
 
+    /// The quotas of all places, in the order of the configuration.
+    ///
+    /// - Parameter earlier: The state that it replaces.
+    func quotas(after earlier: QuotaState?) -> QuotaState {
+        QuotaState(
+            policy: policy.rules, destinations: destinations.map { ($0.name, $0.policy.rules) },
+            folders: folders.map { ($0.watch.name, $0.policy.rules) }, least: Quota.minUsable,
+            after: earlier)
+    }
+
     /// Folders that skip files whose content was uploaded before.
     var foldersWithoutDuplicates: [String] { folders.filter { $0.duplicates == .skip }.map(\.watch.name) }
 

@@ -128,6 +128,9 @@ private func printOverrides(_ reply: OverridesReply, _ call: Invocation, nothing
         for exception in ended { try call.console.line("ended: " + exceptionText(exception, now)) }
     }
     if reply.ended == nil, reply.exceptions.isEmpty { try call.console.line("no exceptions") }
+    for hold in reply.remaining ?? [] {
+        try call.console.line("still held, since this rule permits no exception: " + holdText(hold, now))
+    }
     for exception in reply.exceptions {
         try call.console.line((reply.ended == nil ? "" : "still: ") + exceptionText(exception, now))
     }

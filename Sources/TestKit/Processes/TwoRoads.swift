@@ -100,6 +100,37 @@ package final class TwoRoads: Sendable {
     /// Bytes of TCP, IP headers included, that have reached the machine by `wan` or `lte`.
     package func received(by name: String) throws -> Int64 { try bytes(by: "\(name)-in") }
 
+    /// How many segments have reached the machine again although their bytes had arrived, as happens where an
+    /// acknowledgement is late (`TCPDSACKOldSent` in /proc/net/netstat).
+    package func repeatedSegments() throws -> Int64 {
+        let network = box
+        let text = String(
+            decoding: try network.run { try Files.read("/proc/thread-self/net/netstat", limit: 1 << 20) }, as: UTF8.self
+        )
+        let lines = text.split(separator: "\n").filter { $0.hasPrefix("TcpExt:") }
+        guard lines.count == 2 else { throw Unread(text: text) }
+        let (names, values) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
+        guard let index = names.firstIndex(of: "TCPDSACKOldSent"), index < values.count,
+            let count = Int64(values[index])
+        else { throw Unread(text: text) }
+        return count
+    }
+
+    /// Makes the server repeat a segment only after three seconds without an acknowledgement. On a busy machine it would
+    /// repeat many that had arrived.
+    package func repeatLate() throws {
+        let child = try site.start(
+            "/bin/sh", ["-c", "echo 0 > /proc/sys/net/ipv4/tcp_early_retrans"], output: folder.path.appending("early"),
+            errors: folder.path.appending("early.err"))
+        let ending = child.wait()
+        guard ending == .status(0) else { throw Child.Ended(how: ending, errors: try child.standardError()) }
+        for (name, net) in [("wan", "10.1.0"), ("lte", "10.2.0")] {
+            try site.ip(
+                "route", "change", "\(net).0/24", "dev", "\(name)1", "proto", "kernel", "scope", "link", "src",
+                "\(net).1", "rto_min", "3s")
+        }
+    }
+
     /// Makes acknowledgements on `wan` as slow as on a slow line: many are under way at any moment.
     package func slowReturn() throws {
         let child = try site.start(

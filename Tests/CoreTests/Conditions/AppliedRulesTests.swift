@@ -54,11 +54,11 @@ struct AppliedRulesTests {
             $0.rates = [RateRule(name: "no-lte", limit: 0, when: Self.onLTE, place: "sluice.yaml:9")]
         }
         let hold = try #require(scene.holds.first)
-        #expect(hold.kind == .rule && hold.rule == "no-lte")
+        #expect(hold.kind == .rule && hold.rule?.name == "no-lte")
         #expect(
             hold.text
                 == "the rule `no-lte` of policy (sluice.yaml:9) sets the bandwidth to 0 while the network is lte; "
-                + "it ends when that changes")
+                + "it ends when `network` changes")
     }
 
     @Test("the slots of a rule are full when as many run as it allows, and the smallest is named")

@@ -65,13 +65,15 @@ struct ConditionPropertyTests {
     @Test("without the rule that a hold names, the answer changes, or another named rule is left")
     func named() {
         each { _, scene in
-            guard let hold = scene.holds.first(where: { $0.kind == .rule }), let name = hold.rule else { return nil }
+            guard let hold = scene.holds.first(where: { $0.kind == .rule }), let name = hold.rule?.name else {
+                return nil
+            }
             var other = scene
             for path in [\ConditionScene.rules, \.destinationRules, \.folderRules] {
                 other[keyPath: path].removeAll { $0.name == name }
             }
             if other.goes { return nil }
-            return other.holds.allSatisfy { $0.kind != .rule || ($0.rule != nil && $0.rule != name) }
+            return other.holds.allSatisfy { $0.kind != .rule || ($0.rule.map { $0.name != name } ?? false) }
                 ? nil : "the holds still name \(name), or none"
         }
     }
@@ -81,20 +83,20 @@ struct ConditionPropertyTests {
         each { dice, scene in
             let end = scene.nextChange ?? scene.now.advanced(by: .seconds(7 * 86_400))
             guard end > scene.now else { return "the next change is past" }
-            let names = Set(scene.holds.compactMap(\.rule))
+            let names = Set(scene.holds.compactMap(\.rule?.name))
             let last = end.milliseconds - 1
             for moment in [last, Int64.random(in: scene.now.milliseconds...last, using: &dice)] {
                 var other = scene
                 other.now = WallTime(milliseconds: moment)
-                if other.goes != scene.goes || Set(other.holds.compactMap(\.rule)) != names {
+                if other.goes != scene.goes || Set(other.holds.compactMap(\.rule?.name)) != names {
                     return "it differs at \(other.now), before \(end)"
                 }
             }
             for hold in scene.holds {
-                guard let until = hold.until, let rule = hold.rule else { continue }
+                guard let until = hold.until, let rule = hold.rule?.name else { continue }
                 var other = scene
                 other.now = WallTime(milliseconds: until.milliseconds - 1)
-                if !other.holds.contains(where: { $0.rule == rule }) { return "\(rule) ends before \(until)" }
+                if !other.holds.contains(where: { $0.rule?.name == rule }) { return "\(rule) ends before \(until)" }
             }
             return nil
         }

@@ -191,7 +191,7 @@ struct ConditionTests {
                 place: "sluice.yaml:12")
         ]
         let hold = try #require(scene.holds.first)
-        #expect(hold.kind == .rule && hold.rule == "lte-by-night" && hold.until == utc("2026-11-25T22:00:00"))
+        #expect(hold.kind == .rule && hold.rule?.name == "lte-by-night" && hold.until == utc("2026-11-25T22:00:00"))
         #expect(
             hold.text
                 == "the rule `lte-by-night` of policy (sluice.yaml:12) pauses uploads while the network is lte, and "
@@ -217,6 +217,6 @@ struct ConditionTests {
         }
         #expect(route.interface == "eth0")
         scene.rules = [PauseRule(name: "both", when: .fact(.interface(["wwan*", "eth*"])))]
-        #expect(scene.holds.map(\.rule) == ["both"])
+        #expect(scene.holds.map(\.rule?.name) == ["both"])
     }
 }

@@ -49,6 +49,45 @@ struct RouteDecisionTests {
         #expect(way([], policy: PolicyRules(metered: .allow), reachability: .unseen("x")).route != nil)
     }
 
+    @Test("where rules close every route, the holds are those of the route that opens first, with their own ends")
+    func soonest() {
+        func rule(_ name: String, _ interface: String, open from: Int, to: Int) -> PauseRule {
+            let window = Condition.fact(.between([Window(from: from * 60, to: to * 60)]))
+            return PauseRule(name: name, when: .all([.fact(.interface([interface])), .not(window)]), place: "a.yaml:7")
+        }
+        let rules = [rule("wire", "eth0", open: 13, to: 14), rule("wifi", "wlan0", open: 12, to: 14)]
+        let first = way([2, 3], policy: PolicyRules(pauses: rules)).hold
+        #expect(first?.rule?.name == "wifi" && first?.until == utc("2026-11-20T12:00:00"))
+        #expect(first?.rule?.file == "a.yaml" && first?.rule?.line == 7 && first?.rule?.facts == ["interface"])
+        // No time opens the Wi-Fi now.
+        let more = PauseRule(name: "never", when: .fact(.interface(["wlan0"])))
+        let second = way([3, 2], policy: PolicyRules(pauses: rules + [more])).hold
+        #expect(second?.rule?.name == "wire" && second?.until == utc("2026-11-20T13:00:00"))
+        let none = way(
+            [3, 2], policy: PolicyRules(pauses: [more, PauseRule(name: "x", when: .fact(.interface(["eth0"])))]))
+        #expect(none.hold?.rule?.name == "never" && none.hold?.until == nil)
+    }
+
+    @Test(
+        "a rule that neither a fact nor the time ends says how it ends",
+        arguments: [
+            (PauseRule.Override.allow, "it does not end by itself: `sluice allow --rule photos` makes an exception"),
+            (.never, "it does not end by itself: change the rule"),
+        ])
+    func endless(_ override: PauseRule.Override, _ end: String) throws {
+        let rule = PauseRule(name: "photos", when: .fact(.folder(["door"])), override: override)
+        let admission = Admission(total: 1, rules: PolicyRules(pauses: [rule]))
+        let remote = Admission.DestinationState(
+            name: "nas", slots: 1, running: 0, pause: nil, health: DestinationHealth(), rules: PolicyRules(),
+            reachability: .local, reachabilitySince: since)
+        let inputs = Admission.PolicyInputs(
+            now: since, monotonic: MonotonicTime(nanoseconds: 0), running: 0, everything: nil)
+        let holds = admission.hardBlockers(on: remote, from: Admission.FolderState(name: "door"), in: inputs)
+        let hold = try #require(holds.first)
+        #expect(hold.text.hasSuffix("; " + end), "\(hold.text)")
+        #expect(hold.isByTimeAlone && hold.rule?.facts == [] && hold.rule?.isFixed == (override == .never))
+    }
+
     @Test(
         "the kernel's route is used, or an equal one if it is forbidden or only the other is unmetered")
     func choice() {

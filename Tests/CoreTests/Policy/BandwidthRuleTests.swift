@@ -35,7 +35,7 @@ struct BandwidthRuleTests {
             return Admission(total: 1, rules: Self.rules).hardBlockers(on: remote, in: Self.inputs(at))
         }
         let noon = try #require(holds("12:30").first)
-        #expect(noon.kind == .rule && noon.rule == "bandwidth")
+        #expect(noon.kind == .rule && noon.rule?.name == "bandwidth")
         #expect(
             noon.text
                 == "the rule `bandwidth` of policy sets the bandwidth to 0 while it is between 12:00-13:00")

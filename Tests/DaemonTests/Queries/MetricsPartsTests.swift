@@ -32,6 +32,31 @@ struct MetricsPartsTests {
         #expect(number(view, .held, "nas", "global") == 5)
     }
 
+    @Test("uploads that rules hold are added up by rule, and an end is shown if the time ends it for all")
+    func rules() {
+        let end = clocks.wall().advanced(by: .seconds(60))
+        func hold(_ name: String, until: WallTime?, _ facts: [String] = []) -> Hold {
+            Hold(
+                .rule, since: clocks.wall(), until: until,
+                rule: HoldingRule(name: name, place: "sluice.yaml:12", facts: facts, isFixed: false), text: "")
+        }
+        func held(_ folder: String, _ count: Int, _ rules: [Hold]) -> HeldUploads {
+            HeldUploads(
+                upload: UploadClass(folder: folder, destination: "nas"), count: count, hold: rules[0], rules: rules)
+        }
+        var view = MetricsView()
+        view.enter([
+            held("cam", 2, [hold("night", until: end), hold("lte", until: end, ["network", "lan"])]),
+            held(
+                "door", 3,
+                [hold("night", until: end.advanced(by: .seconds(5))), hold("lte", until: nil, ["network", "lan"])]),
+        ])
+        #expect(number(view, .ruleHeld, "nas", "night", "sluice.yaml", "12", "") == 5)
+        #expect(number(view, .ruleHeld, "nas", "lte", "sluice.yaml", "12", "network,lan") == 5)
+        let last = Double(end.milliseconds + 5000) / 1000
+        #expect(view.numbers[.ruleHoldEnd] == [["nas", "night", "sluice.yaml", "12"]: .real(last)])
+    }
+
     @Test("a destination shows whether it is open, its free space, and the cost of a known route")
     func destinations() throws {
         let route = Admission.Route(

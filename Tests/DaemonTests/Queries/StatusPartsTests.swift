@@ -45,11 +45,12 @@ struct StatusPartsTests {
     @Test("uploads that have begun do not count as waiting where their hold spares them")
     func begun() throws {
         let parts = StatusParts(now: try PolicySnapshot.given())
+        func held(_ hold: Hold) -> [HeldUploads] { [HeldUploads(upload: Self.cam, count: 3, hold: hold, rules: [])] }
         var hold = Hold(.quota, since: clocks.wall(), holdsOnlyNewUploads: true, text: "used up")
-        #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 1]).map(\.waiting) == [2])
-        #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 3]).isEmpty)
+        #expect(parts.classes(held(hold), begun: [Self.cam: 1]).map(\.waiting) == [2])
+        #expect(parts.classes(held(hold), begun: [Self.cam: 3]).isEmpty)
         hold = Hold(.busy, since: clocks.wall(), text: "on battery")
-        #expect(parts.classes([(Self.cam, 3, hold)], begun: [Self.cam: 1]).map(\.waiting) == [3])
+        #expect(parts.classes(held(hold), begun: [Self.cam: 1]).map(\.waiting) == [3])
     }
 
     @Test("a destination is shown with its hold, its waiting uploads, its traffic and its space")

@@ -98,7 +98,12 @@ struct NetworkEndToEndTests {
         }
         var answers: [Answer]
     }
-    struct Hold: Decodable { var kind, text: String }
+    struct Hold: Decodable {
+        var kind, text: String
+        var rule, file: String?
+        var line: Int?
+        var facts: [String]?
+    }
 
     private static let slow = ["metered: pause", "bandwidth: 3 MB/s"]
 

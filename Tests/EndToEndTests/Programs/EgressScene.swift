@@ -193,6 +193,13 @@ final class EgressScene {
         let roads = network.roads
         return try await blocking { try roads.received(by: name) }
     }
+
+    /// Whether segments have come a second time, as on a busy machine. Of those, and of the longer headers that report
+    /// them to the server (RFC 2883), the kernel tells no length, so the ledger lacks it.
+    func hasRepeated() async throws -> Bool {
+        let roads = network.roads
+        return try await blocking { try roads.repeatedSegments() } > 0
+    }
 }
 
 extension String {

@@ -131,6 +131,38 @@ struct PolicyVerbTests {
         #expect(json.contains("\"goes\":true") && json.contains("\"rate\":250000"))
     }
 
+    @Test("test holds what a quota of 0 allows nothing of")
+    func zero() async throws {
+        let text = Self.text.replacing("bytes: 5 GB", with: "bytes: 0")
+        let words = ["--folder", "garden", "--to", "nas", "--roaming", "no", "--at", "2026-12-01 03:00"]
+        let held = try await answers(words + ["--on", "lte"], text)
+        #expect(held.0 == .notNow)
+        #expect(held.1.contains("quota: the quota `plan` of policy (a.yaml:13) allows nothing"), "\(held.1)")
+        #expect(!held.1.contains("has room"), "\(held.1)")
+        #expect(try await answers(words + ["--on", "home"], text).0 == .ok)
+    }
+
+    @Test("explain gives each item of a list of limits its own place, and the number of all that of its item")
+    func limits() async throws {
+        let text = Self.text.replacing(
+            "  order: oldest-first",
+            with:
+                "  concurrency:\n    - {at_most: 1, when: {metered: true}}\n    - {at_most: 3}\n    - {at_most: 2, when: {roaming: true}}"
+        ).replacing("  concurrency: {total: 4}\n", with: "")
+        let (status, screen) = try await run(["explain"], text)
+        #expect(status == .ok, "\(screen.errors)")
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+        for (sentence, item) in [
+            ("at most 3 uploads run at the same time", "at_most: 3"),
+            ("at most 1 upload runs at the same time while the network is metered", "at_most: 1"),
+            ("at most 2 uploads run at the same time while the modem roams", "at_most: 2"),
+        ] {
+            let line = try #require(lines.firstIndex { $0.contains(item) }) + 1
+            let found = Self.unwrapped(screen.output).split(separator: "- ").first { $0.contains(sentence) } ?? ""
+            #expect(found.contains(":\(line))"), "\(sentence): \(screen.output)")
+        }
+    }
+
     @Test("a fact that nothing states is said, and a restriction applies")
     func unknown() async throws {
         let night = ["--folder", "garden", "--to", "nas", "--at", "2026-12-01 03:00"]

@@ -218,7 +218,7 @@ extension [UploadClass: Hold?] {
     var withoutRepeats: Self {
         var first: [FolderHold: UploadClass] = [:]
         for (one, hold) in self {
-            let key = FolderHold(one: one.ofAnyFile, kind: hold?.kind, rule: hold?.rule)
+            let key = FolderHold(one: one.ofAnyFile, kind: hold?.kind, rule: hold?.rule?.name)
             first[key] = first[key].map { $0.files < one.files ? $0 : one } ?? one
         }
         let kept = Set(first.values)

@@ -44,6 +44,14 @@ struct NetworkInspection {
         }
     }
 
+    /// The ways to another machine whose address is not known: those to everywhere. Where there are none, each link with
+    /// an address, because the machine may be in its network.
+    mutating func possiblePaths() throws -> [NetworkPath] {
+        let paths = try defaultPaths()
+        if !paths.isEmpty { return paths }
+        return outward.filter { $0.addresses.contains { !$0.address.isLinkLocal } }.map { NetworkPath(link: $0.index) }
+    }
+
     /// The DNS servers, each over the first of its ways that bytes may use.
     mutating func nameServers(_ mayGo: ([NetworkPath]) -> Bool) throws -> NameServers {
         let all = servers ?? NameServers.configured()

@@ -230,19 +230,18 @@ final class NetworkInspector: Sendable {
         case .folder(let path, let cost): return inspection.reachability(folder: path, cost)
         case .addresses(let addresses, let port): return try inspection.reachability(addresses, port)
         case .anywhere:
-            let paths = depends ? try inspection.defaultPaths() : []
+            let paths = depends ? try inspection.possiblePaths() : []
             if depends, !paths.isEmpty { return .over(paths) }
-            return !depends && inspection.leadsAnywhere
-                ? .any : .offline("no network interface has a route to other networks")
+            return !depends && inspection.leadsAnywhere ? .any : .offline("no network interface is up")
         case .server(let host, let port):
             if let address = IPAddress(host) { return try inspection.reachability([address], port) }
             if !depends {
                 return inspection.leadsAnywhere || host == "localhost"
                     ? .any : .offline("no network interface is up")
             }
-            let paths = try inspection.defaultPaths()
+            let paths = try inspection.possiblePaths()
             if host != "localhost" {
-                if paths.isEmpty { return .offline("no network interface has a route to other networks") }
+                if paths.isEmpty { return .offline("no network interface is up") }
                 // Its address may turn out to be in the local network, or not.
                 let mayAskIf = [true, false].contains { isOnLink in
                     mayAsk(

@@ -79,10 +79,10 @@ package struct StandaloneNetworkReport: Sendable {
                     case .server(let host, let port):
                         reaches[name] =
                             try known[host].map { try inspection.reachability($0, port) }
-                            ?? .over(try inspection.defaultPaths())
+                            ?? .over(try inspection.possiblePaths())
                     case .addresses(let addresses, let port):
                         reaches[name] = try inspection.reachability(addresses, port)
-                    case .anywhere: reaches[name] = .over(try inspection.defaultPaths())
+                    case .anywhere: reaches[name] = .over(try inspection.possiblePaths())
                     }
                 }
                 let refused = try reaches.compactMap { name, reachability in

@@ -43,6 +43,9 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
             let place = [way.interface.map { "by \($0)" }, way.address.map { "from \($0)" }].compactMap { $0 }
             lines.append("  route: " + printable((place + [way.text]).joined(separator: ", ")))
         }
+        for other in answer.otherWays ?? [] {
+            lines.append("  not by \(printable(other.interface ?? "")): \(printable(other.text))")
+        }
         for exception in answer.exceptions ?? [] { lines.append("  allowed: " + exceptionText(exception, now)) }
         return lines
     }

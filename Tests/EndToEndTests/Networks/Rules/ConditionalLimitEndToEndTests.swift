@@ -212,6 +212,28 @@ struct ConditionalLimitEndToEndTests {
         }
         #expect(try await used("lte-plan", in: scene) <= 4_000_000)
     }
+
+    @Test("what others use up of a quota of all programs stops a running upload soon")
+    func usedUpByOthers() async throws {
+        let scene = try await scene(
+            "quotas: [{name: lte-plan, per: month, bytes: 20 MB, count: interface, when: {network: lte}}]",
+            "bandwidth: 1 MB/s")
+        let roads = scene.roads
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.fixture.startDaemon()
+        try scene.camera.drop(Clip(number: 0, size: 1_000, relative: "first.mp4"))
+        try await scene.completes("first.mp4")
+        let start = try await blocking { try roads.carried(by: "lte0") }
+        try scene.camera.drop(Clip(number: 1, size: 30_000_000, relative: "clip.mp4"))
+        try await eventually("bytes have left") { try await scene.bytes("lte") > 500_000 }
+        try await others(send: 20_000_000, scene)
+        let before = try await scene.bytes("lte")
+        _ = try await scene.waits("clip.mp4", for: "quota")
+        let after = try await scene.bytes("lte")
+        #expect(after - before < 4_000_000, "\(before) \(after)")
+        let carried = try await blocking { try roads.carried(by: "lte0") } - start
+        #expect(try await used("lte-plan", in: scene) <= carried + 1_000_000)
+    }
 }
 
 /// UDP over IPv4.

@@ -91,11 +91,19 @@ struct PauseRuleEndToEndTests {
         try await eventually("only the other rule holds it") {
             try await scene.hold("clip.mp4")?.text.contains("`hard`")
         }
+        let reply = try await fixture.runVerb("allow", ["clip.mp4", "--rules", "--for", "1h"]) ?? ""
+        #expect(reply.contains("still held, since this rule permits no exception: rule: the rule `hard`"), "\(reply)")
+        let hold = try #require(try await scene.hold("clip.mp4"))
+        #expect(hold.rule == "hard" && hold.file == fixture.config.name.display && hold.facts == ["interface"])
+        let metrics = try await fixture.runVerb("metrics") ?? ""
+        let labels = "rule=\"hard\",file=\"\(hold.file ?? "")\",line=\"\(hold.line ?? 0)\",facts=\"interface\""
+        #expect(metrics.contains("sluice_rule_held_uploads{"), "\(metrics)")
+        #expect(metrics.contains(",\(labels)} 1"), "\(metrics)")
         #expect(try await scene.bytes("lte") == 0)
         fixture.policyKeys = fixture.policyKeys.map { $0.replacing(", override: never", with: "") }
         try fixture.writeConfiguration()
+        // The exception from all rules is in force from now on for this one too.
         _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
-        #expect(try await fixture.runVerb("allow", ["clip.mp4", "--rules", "--for", "1h"]) != nil)
         try await scene.arrives()
         #expect(try await scene.bytes("lte") > 300_000)
     }
