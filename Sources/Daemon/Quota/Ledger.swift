@@ -69,8 +69,7 @@ final class Ledger: Sendable {
         store: Store, clocks: any Clocks, log: Log, settings: Settings, counters: Counters = Counters(),
         counting: AsyncSignal = AsyncSignal()
     ) {
-        self.counters = counters
-        self.counting = counting
+        (self.counters, self.counting) = (counters, counting)
         self.store = store
         self.clocks = clocks
         self.log = log
