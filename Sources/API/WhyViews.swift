@@ -28,11 +28,6 @@ package struct WhyAnswer: Codable, Sendable, Hashable {
     /// The ways that it does not use, each with the reason; absent where there is no other.
     package var otherWays: [RouteView]?
 
-    private enum CodingKeys: String, CodingKey {
-        case id, destination, folder, path, state, text, holds, exceptions, way
-        case otherWays = "other_ways"
-    }
-
     package init(
         id: String? = nil, destination: String? = nil, folder: String? = nil, path: String, state: ShownState,
         text: String,

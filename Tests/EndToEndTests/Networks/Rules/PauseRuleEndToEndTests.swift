@@ -62,6 +62,8 @@ struct PauseRuleEndToEndTests {
         try fixture.writeConfiguration()
         _ = try await eventually("the daemon has reloaded") { try await fixture.runVerb("reload") }
         _ = try await scene.waits("clip.mp4", for: "rule")
+        let why = try await fixture.runVerb("why", [fixture.drop.appending("clip.mp4").display]) ?? ""
+        #expect(["wan0", "lte0"].allSatisfy { why.contains("not by \($0): the rule `never`") }, "\(why)")
         let sent = try await scene.bytes("wan")
         // Meanwhile another file is found, settles and is copied.
         try scene.camera.drop(Clip(number: 1, size: 200_000, relative: "other.mp4"))
