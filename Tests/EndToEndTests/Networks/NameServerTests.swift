@@ -91,6 +91,26 @@ struct NameServerTests {
         #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
     }
 
+    @Test("without a default route, a destination with a name is reached by the route to it, and no other one is used")
+    func noDefaultRoute() async throws {
+        let scene = try await scene(["metered: pause", Self.lteIsMetered], servers: ["10.1.0.1"])
+        defer { scene.server.end(with: SIGKILL) }
+        let (roads, fixture) = (scene.roads, scene.fixture)
+        try await blocking {
+            try roads.removeRoute("wan", metric: 10)
+            try roads.removeRoute("lte", metric: 100)
+            try roads.box.ip("route", "add", "\(TwoRoads.server)/32", "via", "10.1.0.1", "dev", "wan0")
+        }
+        try fixture.startDaemon()
+        try Files.replace(fixture.drop.appending("a.mp4"), with: noise(300_000))
+        try await eventually("the upload is complete; \(fixture.lastWords())", within: .seconds(40)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        let lte = try await blocking { try roads.bytes(by: "lte") + roads.bytes(by: "lte-names") }
+        #expect(lte == 0)
+        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+    }
+
     @Test("a rule that excepts small files permits the look-ups that these need, and holds the others")
     func excepted() async throws {
         let scene = try await scene(
