@@ -8,7 +8,8 @@
 # make test           the quick tier: every unit test, with some cases of the slow ones; end-to-end: one upload to each kind of destination,
 #                     a kill after each step, power cuts, a reload, `--once` and an example of the API
 # make test-full      every test with every case, 50 kills, 12 power cuts at random moments, 10 scenes of two links and a tunnel
-# make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes, and test-package
+# make test-long      the same with the slow tests, 1,000 kills, 200 cuts and 100 scenes, test-package and test-web
+# make test-web       the web page in a headless Chromium, with the built program
 # make crash          only the crash test: KILLS=50, SEED= repeats a run
 # make campaign       kills, and servers that refuse, forget and lie at the end, for every kind of destination: KILLS=50, SEED=, KIND=form for one of them
 # make scenes         links and routes that come and go under changing rules, as root: SCENES=10, SEED= with SCENES=1 repeats a scene
@@ -23,7 +24,7 @@
 # make clean          remove everything that was built
 
 SHELL := /bin/bash
-.PHONY: help demo build man check-deb check-release deb release test-package build-tests test test-full test-long crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
+.PHONY: help demo build man check-deb check-release deb release test-package build-tests test test-full test-long test-web crash campaign cuts scenes fuzz planted sanitize sanitize-thread sanitize-address bench lint install-deps install-test-deps clean
 .DEFAULT_GOAL := help
 
 KILLS ?= 50
@@ -59,7 +60,7 @@ FEWER := --experimental-maximum-parallelization-width 6
 # The end-to-end tests of the quick tier.
 QUICK := S3Tests/killed._:behind OSSTests/killed.behind ApsaraTests/killed.behind FormTests/killed._:behind ArchiveTests/killed.behind \
 	VimeoCrashTests/steps StepTests/goesOn CrashTests/ CutTests/behindSteps CutTests/atRandom ReloadTests/many OnceTests/again ExampleTests \
-	NASToS3Tests/opens
+	NASToS3Tests/opens ResumableHTTPEndToEndTests/killed
 
 # Prints a command and runs it.
 run = { printf '%s\n' '$(strip $(1))'; $(strip $(1)); }
@@ -145,7 +146,12 @@ test-long: build-tests
 	$(call run,SLOW_TESTS=1 SLUICE_KILLS=1000 SLUICE_CUTS=200 SLUICE_SCENES=100 $(RUN) $(FEWER) \
 		--filter EndToEndTests) || failed="$${failed:+$$failed and }the end-to-end tests"; \
 	$(MAKE) test-package || failed="$${failed:+$$failed and }the tests of the package"; \
+	$(MAKE) test-web || failed="$${failed:+$$failed and }the tests of the web page"; \
 	if [[ $$failed ]]; then printf 'make test-long: failed: %s\n' "$$failed"; exit 1; fi
+
+# The web page in a real browser.
+test-web: build
+	@scripts/test-web
 
 crash: build-tests
 	$(if $(SEED),SLUICE_SEED=$(SEED)) SLUICE_KILLS=$(KILLS) $(RUN) --filter CrashTests

@@ -10,10 +10,11 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),  // a file imports what it uses
 ]
 
-func module(_ name: String, _ below: [Target.Dependency]) -> Target {
+func module(_ name: String, _ below: [Target.Dependency], embedding folder: String? = nil) -> Target {
     .target(
-        name: name, dependencies: below,
-        swiftSettings: strict + (unhurried.contains(name) ? small : []) + (decisive.contains(name) ? fastTests : []))
+        name: name, dependencies: below, exclude: folder.map { [$0] } ?? [],
+        swiftSettings: strict + (unhurried.contains(name) ? small : []) + (decisive.contains(name) ? fastTests : []),
+        plugins: folder == nil ? [] : ["EmbedPage"])
 }
 
 /// Modules whose decisions tests try in thousands of cases: the debug build optimizes them too.
@@ -88,9 +89,11 @@ let package = Package(
             [
                 "API", "Core", "Linux", "Config", "Store", "Names", "Transport", "Egress", "Media", "Watch", "Staging",
                 "Destinations",
-                "Credentials", "Notices",
+                "Credentials", "Digests", "Notices",
             ]),
-        module("Control", ["API", "Core", "Linux", "Digests", "WebServer", "Transport"]),
+        // The files of its folder Web are compressed and become part of the program.
+        module("Control", ["API", "Core", "Linux", "Digests", "WebServer", "Transport"], embedding: "Web"),
+        .plugin(name: "EmbedPage", capability: .buildTool()),
         // The command line; the executable is its `main` alone, so that tests reach everything else.
         module(
             "Shell",
@@ -149,7 +152,8 @@ let package = Package(
         tests(
             "DaemonTests",
             [
-                "API", "Config", "Core", "Daemon", "Destinations", "Egress", "Linux", "Names", "Notices", "Staging",
+                "API", "Config", "Core", "Credentials", "Daemon", "Destinations", "Egress", "Linux", "Names", "Notices",
+                "Staging",
                 "Store",
                 "Transport",
                 "Watch",

@@ -5,6 +5,8 @@ package protocol Operations: Sendable {
     func show(_ reference: String) async throws -> UploadDetail
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
+    /// The ways to all destinations. Sends nothing.
+    func routes() async throws -> RoutesView
     func usage(_ query: UsageQuery) async throws -> UsageView
     /// Sets the usage of a quota with a condition in its present period.
     ///
@@ -29,6 +31,8 @@ package protocol Operations: Sendable {
     func cancel(_ selection: Selection) async throws -> UploadsReply
     /// `all` means every failed upload.
     func retry(_ selection: Selection) async throws -> UploadsReply
+    /// Gives ongoing uploads another priority; `all` means every ongoing upload.
+    func prioritize(_ selection: Selection) async throws -> UploadsReply
     /// Removes ended uploads from their lists.
     func remove(_ selection: Selection) async throws -> UploadsReply
     /// Removes all ended uploads of a list, or of all lists. Ongoing uploads continue.
@@ -54,6 +58,10 @@ package protocol Operations: Sendable {
     func remote(_ name: String, _ request: RemoteRequest) async throws -> RemoteReply
     /// Lists unfinished uploads at a destination that no upload continues, and removes them if requested.
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply
+    /// Begins to record the requests of a destination, or returns those that were recorded since.
+    func trace(_ name: String, _ request: TraceRequest) async throws -> TraceReply
+    /// The last requests to destinations that failed.
+    func failures() async throws -> FailuresView
     /// Puts the configuration files, as they are now, in force, or reports their errors and changes nothing.
     func reload() async throws -> ReloadView
     /// Events after `since` (exclusive; `nil`: from now on), stored ones first, then as they happen, until cancelled. A

@@ -1,8 +1,13 @@
+internal import Core
+
 // Decoding of requests that other programs write by hand. Every key with a default may be left out, and a misspelt key
 // must not turn "this destination" into "everything".
 
 extension AddRequest {
-    private enum Key: String, CodingKey, CaseIterable { case path, to, key, context, headers, url, again }
+    private enum Key: String, CodingKey, CaseIterable {
+        case path, to, key, context, headers, url, again
+        case uploadURL = "uploadUrl"
+    }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -14,12 +19,15 @@ extension AddRequest {
             context: try values.decodeIfPresent([String: String].self, forKey: .context) ?? [:],
             headers: try values.decodeIfPresent([String: String].self, forKey: .headers) ?? [:],
             url: try values.decodeIfPresent(String.self, forKey: .url),
+            uploadURL: try values.decodeIfPresent(String.self, forKey: .uploadURL),
             again: try values.decodeIfPresent(Bool.self, forKey: .again) ?? false)
     }
 }
 
 extension Selection {
-    private enum Key: String, CodingKey, CaseIterable { case ids, all, folder, destination, duration, afterPart }
+    private enum Key: String, CodingKey, CaseIterable {
+        case ids, all, folder, destination, duration, afterPart, priority
+    }
 
     package init(from decoder: any Decoder) throws {
         try refuseOtherKeys(than: Key.self, in: decoder)
@@ -30,7 +38,31 @@ extension Selection {
             folder: try values.decodeIfPresent(String.self, forKey: .folder),
             destination: try values.decodeIfPresent(String.self, forKey: .destination),
             duration: try values.decodeIfPresent(Int64.self, forKey: .duration),
-            afterPart: try values.decodeIfPresent(Bool.self, forKey: .afterPart) ?? false)
+            afterPart: try values.decodeIfPresent(Bool.self, forKey: .afterPart) ?? false,
+            priority: try values.decodeIfPresent(Int.self, forKey: .priority))
+        if let priority, !Self.priorities.contains(priority) {
+            throw Refusal(.badRequest, "`priority` takes a number from -1000 to 1000; higher goes first")
+        }
+    }
+}
+
+extension WebLinkRequest {
+    private enum Key: String, CodingKey, CaseIterable { case role }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(role: try values.decodeIfPresent(ControlRole.self, forKey: .role) ?? .operate)
+    }
+}
+
+extension SignInRequest {
+    private enum Key: String, CodingKey, CaseIterable { case code }
+
+    package init(from decoder: any Decoder) throws {
+        try refuseOtherKeys(than: Key.self, in: decoder)
+        let values = try decoder.container(keyedBy: Key.self)
+        self.init(code: try values.decodeIfPresent(String.self, forKey: .code))
     }
 }
 

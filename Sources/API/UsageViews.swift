@@ -4,6 +4,8 @@ package struct UsageQuery: Sendable, Hashable {
     package var days = 7
     /// The number of months up to this one; 0 for none.
     package var months = 3
+    /// The number of minutes up to this one; 0 for none. The daemon remembers an hour, since it started.
+    package var minutes = 0
     /// `destination`, `folder` or `network`; `nil` for sums alone.
     package var by: String?
     /// Only bytes to this destination.
@@ -14,6 +16,7 @@ package struct UsageQuery: Sendable, Hashable {
     /// The time that the ledger covers.
     package static let maxDays = 400
     package static let maxMonths = 13
+    package static let maxMinutes = 60
 
     package init() {}
 }
@@ -23,20 +26,26 @@ package struct UsageView: Codable, Sendable, Hashable {
     /// The oldest first.
     package var days: [UsagePeriodView]
     package var months: [UsagePeriodView]
+    /// Absent without a request for them.
+    package var minutes: [UsagePeriodView]?
     /// The grouping of the parts; absent without one.
     package var by: String?
     package var quotas: [QuotaView]
 
-    package init(days: [UsagePeriodView], months: [UsagePeriodView], by: String? = nil, quotas: [QuotaView]) {
+    package init(
+        days: [UsagePeriodView], months: [UsagePeriodView], minutes: [UsagePeriodView]? = nil, by: String? = nil,
+        quotas: [QuotaView]
+    ) {
         self.days = days
         self.months = months
+        self.minutes = minutes
         self.by = by
         self.quotas = quotas
     }
 }
 
 package struct UsagePeriodView: Codable, Sendable, Hashable {
-    /// `2026-11-20`, `2026-11`: by the daemon's wall clock.
+    /// `2026-11-20`, `2026-11`, `14:05`: by the daemon's wall clock.
     package var name: String
     package var from: String
     package var until: String

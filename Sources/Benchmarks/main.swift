@@ -47,8 +47,8 @@ func isWanted(_ name: String) -> Bool { words.isEmpty || words.contains { name.c
 for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await benchmark.measured()) }
 
 let marks =
-    (transferMarks + rangeMarks + partMarks + bucketMarks + bandwidthMarks + smallFileMarks + daemonMarks + backlogMarks
-    + watchMarks)
+    (transferMarks + parallelPartMarks + rangeMarks + partMarks + bucketMarks + bandwidthMarks + smallFileMarks
+    + daemonMarks + backlogMarks + watchMarks)
     .filter {
         isWanted($0.name)
     }

@@ -33,13 +33,21 @@ static inline CURLcode sluice_set_close_function(CURL *h, int (*f)(void *, curl_
 static inline CURLcode sluice_set_ready_function(CURL *h, int (*f)(void *, char *, char *, int, int)) {
     return curl_easy_setopt(h, CURLOPT_PREREQFUNCTION, f);
 }
+static inline CURLcode sluice_set_debug_function(CURL *h, int (*f)(CURL *, curl_infotype, char *, size_t, void *)) {
+    return curl_easy_setopt(h, CURLOPT_DEBUGFUNCTION, f);
+}
 static inline CURLcode sluice_get_long(CURL *h, CURLINFO i, long *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode sluice_get_off(CURL *h, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(h, i, v); }
 static inline CURLcode sluice_get_pointer(CURL *h, CURLINFO i, void **v) { return curl_easy_getinfo(h, i, (char **)v); }
 static inline CURLMcode sluice_multi_set_long(CURLM *m, CURLMoption o, long v) { return curl_multi_setopt(m, o, v); }
-/// A connection cache of its own for the easy handles that use `s`.
-static inline CURLSHcode sluice_share_connections(CURLSH *s) {
-    return curl_share_setopt(s, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT);
+/// libcurl copies the bytes.
+static inline CURLcode sluice_set_blob(CURL *h, CURLoption o, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(h, o, &blob);
+}
+/// A cache of `data` of its own for the easy handles that use `s`.
+static inline CURLSHcode sluice_share(CURLSH *s, curl_lock_data data) {
+    return curl_share_setopt(s, CURLSHOPT_SHARE, data);
 }
 /// The result that a message of type CURLMSG_DONE carries in its union.
 static inline CURLcode sluice_message_result(const CURLMsg *m) { return m->data.result; }

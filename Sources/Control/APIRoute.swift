@@ -5,7 +5,7 @@ internal import WebServer
 /// The operation that a request asks for, from its method and path. This function implements the table in the manual.
 enum APIRoute: Hashable, Sendable {
     /// An operation on uploads.
-    enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry, remove }
+    enum Act: String, Sendable, CaseIterable { case pause, resume, cancel, retry, remove, priority }
 
     case list
     case add
@@ -13,6 +13,8 @@ enum APIRoute: Hashable, Sendable {
     case show(String)
     case why(String)
     case plan
+    case routes
+    case failures
     /// On one upload, whose reference is in the path.
     case actOn(String, Act)
     /// On a selection in the body.
@@ -38,6 +40,12 @@ enum APIRoute: Hashable, Sendable {
     /// The objects that a destination holds.
     case remote(String)
     case orphans(String)
+    /// The requests of a destination.
+    case trace(String)
+    /// The sign-in of a browser: asked for, begun, ended.
+    case session, signIn, signOut
+    /// A link to the web page, with a code to sign in.
+    case webLink
 
     /// The path does not exist, or does not support the method.
     enum RoutingError: Error, Hashable, Sendable {
@@ -47,12 +55,16 @@ enum APIRoute: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .plan, .status, .metrics, .usage, .quota, .events: false
+        case .list, .show, .why, .plan, .routes, .failures, .status, .metrics, .usage, .quota, .events, .session,
+            .signIn,
+            .signOut:
+            false
         case .add, .receive, .actOn, .act, .remove, .flush, .reload, .rescan, .acceptFolder, .allow, .limit, .setUsage,
             .check,
             .tryHook,
             .remote,
-            .orphans:
+            .orphans,
+            .trace, .webLink:
             true
         }
     }
@@ -74,12 +86,19 @@ enum APIRoute: Hashable, Sendable {
         switch rest {
         case "uploads": self = method == "POST" ? .add : try only("GET", .list, also: ", POST")
         case "bytes": self = try only("POST", .receive)
+        case "session":
+            self =
+                method == "POST"
+                ? .signIn : method == "DELETE" ? .signOut : try only("GET", .session, also: ", POST, DELETE")
+        case "web-link": self = try only("POST", .webLink)
         case "status": self = try only("GET", .status)
         case "flush": self = try only("POST", .flush)
         case "allow": self = try only("POST", .allow)
         case "limit": self = try only("POST", .limit)
         case "usage": self = method == "POST" ? .setUsage : try only("GET", .usage, also: ", POST")
         case "quota": self = try only("GET", .quota(nil))
+        case "failures": self = try only("GET", .failures)
+        case "routes": self = try only("GET", .routes)
         case "plan": self = try only("GET", .plan)
         case "reload": self = try only("POST", .reload)
         case "check": self = try only("POST", .check)
@@ -96,6 +115,8 @@ enum APIRoute: Hashable, Sendable {
             self = try only("POST", .remote(String(rest.dropFirst(7))))
         case _ where rest.hasPrefix("orphans/") && rest.count > 8:
             self = try only("POST", .orphans(String(rest.dropFirst(8))))
+        case _ where rest.hasPrefix("trace/") && rest.count > 6:
+            self = try only("POST", .trace(String(rest.dropFirst(6))))
         case _ where rest.hasPrefix("uploads/"):
             let reference = String(rest.dropFirst("uploads/".count))
             guard !reference.isEmpty else { throw .noSuchPath }
@@ -161,6 +182,8 @@ extension ListQuery {
 extension ReceiveRequest {
     /// Prefix of the name of a further request header, which may be a secret and must not be in a URL.
     static let headerPrefix = "sluice-header-"
+    /// The address of an upload that exists is a secret too.
+    static let uploadURLHeader = "sluice-upload-url"
 
     /// From the head of a request.
     init(_ request: WebRequest) throws(Refusal) {
@@ -176,6 +199,7 @@ extension ReceiveRequest {
         self.init(
             name: name, to: query["to"].map { $0.split(separator: ",").map(String.init) } ?? [], key: query["key"],
             context: contextPairs(in: query), url: query["url"],
+            uploadURL: request.headers[Self.uploadURLHeader],
             size: request.headers["content-length"].flatMap { Int64($0) })
         for (name, value) in request.headers where name.hasPrefix(Self.headerPrefix) {
             headers[String(name.dropFirst(Self.headerPrefix.count))] = value
@@ -207,13 +231,14 @@ extension UsageQuery {
     /// From the query of a URL.
     init(_ query: [String: String]) throws(Refusal) {
         self.init()
-        let known = ["days", "months", "by", "destination", "folder"]
+        let known = ["days", "months", "minutes", "by", "destination", "folder"]
         if let strange = query.keys.filter({ !known.contains($0) }).min() {
             throw Refusal(
                 .badRequest, "usage takes no `\(printable(strange))`; it takes: " + known.joined(separator: ", "))
         }
         days = try Self.number("days", query) ?? days
         months = try Self.number("months", query) ?? months
+        minutes = try Self.number("minutes", query) ?? minutes
         by = query["by"]
         destination = query["destination"]
         folder = query["folder"]
@@ -230,7 +255,8 @@ extension UsageQuery {
     /// As a URL's query.
     var pairs: [(String, String)] {
         let all: [(String, String?)] = [
-            ("days", String(days)), ("months", String(months)), ("by", by), ("destination", destination),
+            ("days", String(days)), ("months", String(months)),
+            ("minutes", minutes == 0 ? nil : String(minutes)), ("by", by), ("destination", destination),
             ("folder", folder),
         ]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }

@@ -26,7 +26,16 @@ struct AuditEntry: Hashable, Sendable {
             let request = read(FlushRequest.self) ?? FlushRequest()
             let place = Selection(folder: request.folder, destination: request.destination)
             (verb, what) = ("flush", (request.list.map { $0 + ": " } ?? "") + Self.words(place))
-        case .list, .show, .why, .plan, .allow, .limit, .setUsage, .status, .metrics, .usage, .quota, .events, .reload,
+        case .trace(let name):
+            // Only its beginning: the rest fetches what was recorded.
+            guard read(TraceRequest.self)?.after == nil else { return nil }
+            (verb, what) = ("trace", name)
+        case .signIn: (verb, what) = ("sign in", "web page")
+        case .webLink: (verb, what) = ("web", "link to sign in")
+        case .session, .signOut, .list, .show, .why, .plan, .routes, .failures, .allow, .limit, .setUsage, .status,
+            .metrics,
+            .usage, .quota, .events,
+            .reload,
             .rescan,
             .check, .remote, .orphans, .tryHook:
             return nil

@@ -34,6 +34,9 @@ package struct ControlClient: Sendable {
         return try await get("plan" + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&")))
     }
 
+    package func failures() async throws -> FailuresView { try await get("failures") }
+    package func routes() async throws -> RoutesView { try await get("routes") }
+
     package func status() async throws -> StatusView { try await get("status") }
 
     /// The text in the format of Prometheus.
@@ -62,7 +65,9 @@ package struct ControlClient: Sendable {
     /// Hands over all bytes until the end of `bytes`.
     package func receive(_ request: ReceiveRequest, from bytes: ByteStream) async throws -> UploadsReply {
         let query = request.pairs.map { "\($0.0)=\(PercentCoding.encode($0.1.utf8))" }.joined(separator: "&")
-        let headers = request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
+        let headers =
+            request.headers.map { (ReceiveRequest.headerPrefix + $0.key, $0.value) }
+            + (request.uploadURL.map { [(ReceiveRequest.uploadURLHeader, $0)] } ?? [])
         return try await send(
             Request("POST", url("bytes?" + query), headers: headers, body: .stream(bytes)), as: UploadsReply.self,
             within: .seconds(3600))
@@ -71,6 +76,9 @@ package struct ControlClient: Sendable {
     package func resume(_ selection: Selection) async throws -> UploadsReply { try await post("resume", selection) }
     package func cancel(_ selection: Selection) async throws -> UploadsReply { try await post("cancel", selection) }
     package func retry(_ selection: Selection) async throws -> UploadsReply { try await post("retry", selection) }
+    package func prioritize(_ selection: Selection) async throws -> UploadsReply {
+        try await post("priority", selection)
+    }
     package func remove(_ selection: Selection) async throws -> UploadsReply { try await post("remove", selection) }
     package func flush(_ request: FlushRequest) async throws -> UploadsReply { try await post("flush", request) }
     package func rescan(_ request: RescanRequest) async throws -> RescanReply { try await post("rescan", request) }
@@ -91,6 +99,12 @@ package struct ControlClient: Sendable {
     }
     package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         try await post("orphans/\(PercentCoding.encode(name.utf8))", request)
+    }
+    package func trace(_ name: String, _ request: TraceRequest) async throws -> TraceReply {
+        try await post("trace/\(PercentCoding.encode(name.utf8))", request)
+    }
+    package func webLink(_ request: WebLinkRequest) async throws -> WebLinkView {
+        try await post("web-link", request)
     }
     package func allow(_ request: AllowRequest) async throws -> OverridesReply { try await post("allow", request) }
     package func limit(_ request: LimitRequest) async throws -> OverridesReply { try await post("limit", request) }

@@ -5,29 +5,43 @@ package import WebServer
 
 /// The daemon's HTTP API: on a Unix socket for the command line, and on an address where one is configured.
 package final class ControlServer: Sendable {
+    /// A token for the address.
+    package struct Token: Sendable {
+        package var client: ControlClientIdentity
+        /// Reads the token, now and again while requests come.
+        package var read: @Sendable () async throws -> String
+
+        package init(_ client: ControlClientIdentity, read: @escaping @Sendable () async throws -> String) {
+            self.client = client
+            self.read = read
+        }
+    }
+
     /// An additional address for requests.
     package struct Remote: Sendable {
         package var listen: ListenAddress
-        /// Names for `Host` besides `localhost` and addresses.
+        /// Names and addresses for `Host` besides `localhost` and this machine's own addresses.
         package var hosts: [String]
         /// Proxies whose `X-Forwarded-For` is trusted.
         package var trustedProxies: [IPSubnet]
         package var identity: TLSIdentity?
-        /// Reads the token, now and again while requests come.
-        package var token: @Sendable () async throws -> String
+        package var tokens: [Token]
+        /// The sign-ins of browsers; `nil`: the address serves no page.
+        package var sessions: WebSessions?
         /// Takes a line for the log.
         package var say: @Sendable (String) -> Void
 
         package init(
             listen: ListenAddress, hosts: [String] = [], trustedProxies: [IPSubnet] = [], identity: TLSIdentity? = nil,
-            say: @escaping @Sendable (String) -> Void = { _ in }, token: @escaping @Sendable () async throws -> String
+            tokens: [Token], sessions: WebSessions? = nil, say: @escaping @Sendable (String) -> Void = { _ in }
         ) {
             self.listen = listen
             self.hosts = hosts
             self.trustedProxies = trustedProxies
             self.identity = identity
+            self.tokens = tokens
+            self.sessions = sessions
             self.say = say
-            self.token = token
         }
     }
 
@@ -64,10 +78,14 @@ package final class ControlServer: Sendable {
         let capacity = Capacity(openFiles: Machine.openFileLimit.now)
         let subscribers = Subscribers(limit: capacity.subscribers)
         if let remote {
-            let authorizer = try await TokenAuthorizer(
-                names: remote.hosts, clocks: SystemClocks(), say: remote.say, read: remote.token)
+            let clocks = SystemClocks()
+            let authorizer = TokenAuthorizer(
+                listen: remote.listen, names: remote.hosts,
+                tokens: try await ControlTokens(remote.tokens, clocks: clocks, say: remote.say),
+                sessions: remote.sessions)
             let service = ControlService(
-                operations, authorizer: authorizer, subscribers: subscribers, heartbeat: heartbeat, log: log)
+                operations, authorizer: authorizer, page: remote.sessions.map { PageService($0, authorizer) },
+                subscribers: subscribers, heartbeat: heartbeat, log: log)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
@@ -78,8 +96,15 @@ package final class ControlServer: Sendable {
             servers.append((server, service))
         }
         let (port, awaitsAddress) = (servers.first?.server.port, servers.first?.server.awaitsAddress ?? false)
+        var links: PageLinks?
+        if let remote, let sessions = remote.sessions, let port {
+            links = PageLinks(
+                sessions: sessions, listen: remote.listen, port: port, hosts: remote.hosts,
+                isTLS: remote.identity != nil)
+        }
         let service = ControlService(
-            operations, authorizer: Access.ofThisProcess, subscribers: subscribers, heartbeat: heartbeat, log: log)
+            operations, authorizer: SocketAccess.ofThisProcess, links: links, subscribers: subscribers,
+            heartbeat: heartbeat, log: log)
         do {
             let server = try await blocking {
                 try Files.makeFolders(socket.parent)

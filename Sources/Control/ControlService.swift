@@ -7,6 +7,10 @@ internal import WebServer
 final class ControlService: WebService {
     private let operations: any Operations
     private let authorizer: any Authorizer
+    /// The web page; `nil` where it is not served.
+    private let page: PageService?
+    /// Makes links to the page; `nil` where it is not served, and for a client that is not on this machine.
+    private let links: PageLinks?
     private let heartbeat: Duration
     private let log: Log
     private let writer = EventWriter()
@@ -16,13 +20,16 @@ final class ControlService: WebService {
     static let bodyLimit = 256 << 10
 
     init(
-        _ operations: any Operations, authorizer: any Authorizer, subscribers: Subscribers = Subscribers(limit: 1024),
+        _ operations: any Operations, authorizer: any Authorizer, page: PageService? = nil, links: PageLinks? = nil,
+        subscribers: Subscribers = Subscribers(limit: 1024),
         heartbeat: Duration = .seconds(15), log: Log = .silent
     ) {
         self.log = log
         self.subscribers = subscribers
         self.operations = operations
         self.authorizer = authorizer
+        self.page = page
+        self.links = links
         self.heartbeat = heartbeat
     }
 
@@ -41,11 +48,11 @@ final class ControlService: WebService {
     }
 
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        if let reply = page?.asset(for: request) { return reply }
         do {
             let route = try APIRoute(method: request.method, path: request.path)
-            if route.changes, !(await authorizer.mayChange(request.peer)) {
-                throw Refusal(
-                    .forbidden, "only root and members of the daemon's group may change anything; you may only read")
+            if route.changes, let reason = await authorizer.changeDenial(of: request) {
+                throw Refusal(.forbidden, reason)
             }
             var content: [UInt8] = []
             if case .collected(let bytes) = body { content = bytes }
@@ -56,7 +63,7 @@ final class ControlService: WebService {
             if let saying = AuditEntry(route, request, body: content) {
                 log.notice(
                     "a person gave a command",
-                    ["verb": saying.verb, "what": saying.what, "by": Self.name(of: request.peer)])
+                    ["verb": saying.verb, "what": saying.what, "by": authorizer.name(of: request)])
             }
             return reply
         } catch let refusal as Refusal {
@@ -81,15 +88,17 @@ final class ControlService: WebService {
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .why(let reference): return WebReply(json: try await operations.why(reference))
         case .allow:
-            let allowed = try Self.read(AllowRequest.self, body)
-            return WebReply(json: try await operations.allow(allowed, by: Self.name(of: request.peer)))
+            let allowed = try JSONRequest.read(AllowRequest.self, body)
+            return WebReply(json: try await operations.allow(allowed, by: authorizer.name(of: request)))
         case .setUsage:
-            let change = try Self.read(UsageChangeRequest.self, body)
-            return WebReply(json: try await operations.setUsage(change, by: Self.name(of: request.peer)))
+            let change = try JSONRequest.read(UsageChangeRequest.self, body)
+            return WebReply(json: try await operations.setUsage(change, by: authorizer.name(of: request)))
         case .limit:
-            let limit = try Self.read(LimitRequest.self, body)
-            return WebReply(json: try await operations.limit(limit, by: Self.name(of: request.peer)))
+            let limit = try JSONRequest.read(LimitRequest.self, body)
+            return WebReply(json: try await operations.limit(limit, by: authorizer.name(of: request)))
         case .plan: return WebReply(json: try await operations.plan(try PlanQuery(request.query)))
+        case .failures: return WebReply(json: try await operations.failures())
+        case .routes: return WebReply(json: try await operations.routes())
         case .status: return WebReply(json: try await operations.status())
         case .metrics:
             let text = MetricsText.bytes(try await operations.metrics())
@@ -108,29 +117,32 @@ final class ControlService: WebService {
             // 422: understood, and not possible as it is (RFC 9110, section 15.5.21).
             return WebReply(json: view, status: view.applied ? 200 : 422)
         case .rescan:
-            let request = body.isEmpty ? RescanRequest() : try Self.read(RescanRequest.self, body)
+            let request = body.isEmpty ? RescanRequest() : try JSONRequest.read(RescanRequest.self, body)
             let reply = try await operations.rescan(request)
             return WebReply(json: reply, status: reply.done ? 200 : 202)
         case .acceptFolder(let name): return WebReply(json: try await operations.accept(folder: name))
         case .check:
-            let request = body.isEmpty ? CheckRequest() : try Self.read(CheckRequest.self, body)
+            let request = body.isEmpty ? CheckRequest() : try JSONRequest.read(CheckRequest.self, body)
             return WebReply(json: try await operations.check(request))
         case .remote(let name):
-            let request = body.isEmpty ? RemoteRequest() : try Self.read(RemoteRequest.self, body)
+            let request = body.isEmpty ? RemoteRequest() : try JSONRequest.read(RemoteRequest.self, body)
             return WebReply(json: try await operations.remote(name, request))
         case .orphans(let name):
-            let request = body.isEmpty ? OrphansRequest() : try Self.read(OrphansRequest.self, body)
+            let request = body.isEmpty ? OrphansRequest() : try JSONRequest.read(OrphansRequest.self, body)
             return WebReply(json: try await operations.orphans(name, request))
+        case .trace(let name):
+            let request = body.isEmpty ? TraceRequest() : try JSONRequest.read(TraceRequest.self, body)
+            return WebReply(json: try await operations.trace(name, request))
         case .tryHook(let name): return WebReply(json: try await operations.tryHook(name))
         case .add:
-            return WebReply(json: try await operations.add(try Self.read(AddRequest.self, body)), status: 202)
+            return WebReply(json: try await operations.add(try JSONRequest.read(AddRequest.self, body)), status: 202)
         // Only for a request without a readable body.
         case .receive: throw Refusal(.badRequest, "the body must be the bytes of the file")
         case .act(let act):
-            let selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
+            let selection = body.isEmpty ? Selection() : try JSONRequest.read(Selection.self, body)
             return WebReply(json: try await perform(act, selection), status: 202)
         case .actOn(let reference, let act):
-            var selection = body.isEmpty ? Selection() : try Self.read(Selection.self, body)
+            var selection = body.isEmpty ? Selection() : try JSONRequest.read(Selection.self, body)
             selection.ids = [reference]
             guard let upload = try await perform(act, selection).uploads.first else {
                 throw Refusal(.notFound, "no upload `\(printable(reference))`", id: reference)
@@ -140,10 +152,27 @@ final class ControlService: WebService {
             _ = try await operations.remove(Selection(ids: [reference]))
             return WebReply(status: 204, headers: [("Cache-Control", "no-store")], body: .none)
         case .flush:
-            let request = body.isEmpty ? FlushRequest() : try Self.read(FlushRequest.self, body)
+            let request = body.isEmpty ? FlushRequest() : try JSONRequest.read(FlushRequest.self, body)
             return WebReply(json: try await operations.flush(request))
         case .events: return try await events(request)
+        case .session: return try requirePage().session(request)
+        case .signIn: return try await requirePage().signIn(request, body)
+        case .signOut: return try requirePage().signOut()
+        case .webLink:
+            guard let links else {
+                throw Refusal(
+                    .conflict,
+                    "no web page is served: set `control.listen` and `control.tokens`, and do not set `web: false`")
+            }
+            let wanted = body.isEmpty ? WebLinkRequest() : try JSONRequest.read(WebLinkRequest.self, body)
+            return WebReply(json: try links.make(wanted, by: authorizer.name(of: request)))
         }
+    }
+
+    /// - Throws: For a client that needs no sign-in.
+    private func requirePage() throws(Refusal) -> PageService {
+        guard let page else { throw Refusal(.notFound, "no web page is served here") }
+        return page
     }
 
     private func receive(_ request: WebRequest, _ stream: BodyStream) async throws -> WebReply {
@@ -157,11 +186,6 @@ final class ControlService: WebService {
         }
     }
 
-    /// The name of the client for people.
-    private static func name(of peer: WebPeer) -> String {
-        peer.user.map { UserDatabase.name(of: $0) ?? "user \($0)" } ?? peer.address ?? "unknown"
-    }
-
     private func perform(_ act: APIRoute.Act, _ selection: Selection) async throws -> UploadsReply {
         switch act {
         case .pause: try await operations.pause(selection)
@@ -169,6 +193,7 @@ final class ControlService: WebService {
         case .cancel: try await operations.cancel(selection)
         case .retry: try await operations.retry(selection)
         case .remove: try await operations.remove(selection)
+        case .priority: try await operations.prioritize(selection)
         }
     }
 
@@ -198,28 +223,6 @@ final class ControlService: WebService {
             return reply
         }
         return WebReply(status: 200, headers: headers, body: .stream(feed.stream))
-    }
-
-    private static func read<T: Decodable>(_ type: T.Type, _ body: [UInt8]) throws -> T {
-        do { return try JSON.value(type, from: body) } catch let error as DecodingError {
-            throw Refusal(.badRequest, "the body is not valid for this path: \(Self.explain(error))")
-        }
-    }
-
-    private static func explain(_ error: DecodingError) -> String {
-        func place(_ context: DecodingError.Context) -> String {
-            context.codingPath.map(\.stringValue).joined(separator: ".")
-        }
-        switch error {
-        case .keyNotFound(let key, _): return "`\(printable(key.stringValue))` is missing"
-        case .typeMismatch(_, let context), .valueNotFound(_, let context):
-            let place = place(context)
-            return place.isEmpty ? "it is not a JSON object" : "`\(printable(place))` has the wrong type"
-        case .dataCorrupted(let context):
-            let place = place(context)
-            return place.isEmpty ? "it is not JSON" : "`\(printable(place))` has an invalid value"
-        @unknown default: return "it cannot be read"
-        }
     }
 }
 

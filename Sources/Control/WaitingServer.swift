@@ -10,7 +10,7 @@ package final class WaitingServer: Sendable {
     private struct Service: WebService {
         let reason: @Sendable () -> String
 
-        func denial(of request: WebRequest) -> WebDenial? { Access.ofThisProcess.denial(of: request) }
+        func denial(of request: WebRequest) -> WebDenial? { SocketAccess.ofThisProcess.denial(of: request) }
         func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: ControlService.bodyLimit) }
 
         func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {

@@ -6,14 +6,28 @@ package struct SecretError: Error, Hashable, Sendable, CustomStringConvertible {
     package let source: String
     package let problem: String
     package let remedy: String
+    /// Policy holds the command that prints it.
+    package let isHeld: Bool
+    /// The key of the configuration that takes it; `nil` where the caller names it.
+    private var key: String?
 
-    init(_ source: SecretSource, _ problem: String, remedy: String) {
+    init(_ source: SecretSource, _ problem: String, remedy: String, isHeld: Bool = false) {
+        self.isHeld = isHeld
         self.source = source.shown
         self.problem = problem
         self.remedy = remedy
     }
 
-    package var description: String { "the secret from \(source) cannot be used: \(problem); \(remedy)" }
+    package var description: String {
+        (key.map { "`\($0)`: " } ?? "") + "the secret from \(source) cannot be used: \(problem); \(remedy)"
+    }
+
+    /// The same for the secret that a key of the configuration takes.
+    func of(key: String?) -> SecretError {
+        var error = self
+        if let key { error.key = key }
+        return error
+    }
 }
 
 extension SecretSource {
@@ -24,7 +38,7 @@ extension SecretSource {
         case .environment(let name): "the environment variable \(FilePath(name).display)"
         case .credential(let name): "the systemd credential \(FilePath(name).display)"
         // Arguments may themselves be secret, so only the program is named.
-        case .command(let words): "the command \(FilePath(words.first ?? "").display)"
+        case .command(let words, _): "the command \(FilePath(words.first ?? "").display)"
         case .literal, .json: "the configuration"
         }
     }

@@ -1,6 +1,6 @@
 package import Core
 internal import Glibc
-internal import Linux
+package import Linux
 internal import Synchronization
 
 /// Reads secrets from their sources, again each time: they change while the daemon runs.
@@ -13,6 +13,14 @@ package struct SecretReader: Sendable {
     private let age = Age()
     /// The owner that uses this copy; `nil` for none.
     private var owner: String?
+
+    /// Runs commands whose connections obey policy. Shared by the copies of one reader.
+    private final class Policing: Sendable {
+        /// It belongs to the daemon, which has this reader.
+        struct Owned { weak var commands: (any PolicedCommands)? }
+        let owned = Mutex(Owned())
+    }
+    private let policing = Policing()
 
     /// How often secrets were declared out of date. Shared by the copies of one reader.
     private final class Age: Sendable {
@@ -36,6 +44,41 @@ package struct SecretReader: Sendable {
         var reader = self
         reader.owner = owner
         return reader
+    }
+
+    /// From now on, commands with servers run in this way, for as long as the caller keeps `commands`. Without it, as in a
+    /// check without a daemon, they have no network at all.
+    package func police(by commands: any PolicedCommands) { policing.owned.withLock { $0.commands = commands } }
+
+    /// Runs a program that gives credentials.
+    ///
+    /// - Parameter servers: For a program whose connections obey policy.
+    package func output(
+        of program: Program, to servers: ProgramServers?, atMost most: Int, within limit: Duration
+    ) async throws -> [UInt8] {
+        guard let servers else { return try await program.awaitOutput(atMost: most, within: limit) }
+        guard let owner, let commands = policing.owned.withLock({ $0.commands }) else {
+            return try await outputWithoutNetwork(of: program, atMost: most, within: limit)
+        }
+        return try await commands.output(of: program, for: owner, to: servers, atMost: most, within: limit)
+    }
+
+    /// Only a daemon has the proxy through which such a command may connect.
+    private func outputWithoutNetwork(
+        of program: Program, atMost most: Int, within limit: Duration
+    ) async throws -> [UInt8] {
+        guard Confinement.Support.here.isComplete else {
+            throw CommandHeldError(
+                "it has `network: policy`, and only the running daemon can run it: `sluice check --running` asks that")
+        }
+        var program = program
+        // No connection leads to the port 0.
+        program.confinement = Confinement(port: 0)
+        do { return try await program.awaitOutput(atMost: most, within: limit) } catch {
+            throw CommandHeldError(
+                "\(error); it has `network: policy`, and without the daemon it has no network: `sluice check --running` "
+                    + "asks the running daemon")
+        }
     }
 
     /// Declares all secrets out of date, so that their users read them again.
@@ -75,20 +118,18 @@ package struct SecretReader: Sendable {
                     source, "that is not a valid name of a credential", remedy: "give the name in LoadCredential=")
             }
             return try checked(try await content(of: FilePath(folder).appending(FilePath(name)), source), source)
-        case .command(let words):
+        case .command(let words, let servers):
             let environment = ["PATH", "HOME", "LANG", "CREDENTIALS_DIRECTORY"].compactMap { name in
                 variable(name).map { "\(name)=\($0)" }
             }
-            let timeout = timeout
+            let program = Program(words: words.map { Array($0.utf8) }, environment: environment, folder: "/")
             do {
                 return try checked(
-                    try await blocking {
-                        try Program(words: words.map { Array($0.utf8) }, environment: environment, folder: "/")
-                            .collectOutput(atMost: Self.limit, within: timeout)
-                    },
-                    source)
+                    try await output(of: program, to: servers, atMost: Self.limit, within: timeout), source)
             } catch let error as SecretError {
                 throw error
+            } catch let held as CommandHeldError {
+                throw SecretError(source, "\(held)", remedy: "it runs again when that is over", isHeld: true)
             } catch {
                 throw SecretError(source, "\(error)", remedy: "run it by hand as the daemon's user")
             }

@@ -69,6 +69,16 @@ package protocol Destination: Sendable {
     func objection(toHeader name: String) -> String?
     /// The objection to this address for the creation of one upload; `nil` for none.
     func objection(toURL url: String) -> String?
+    /// The objection to this address of an upload that exists; `nil` for none.
+    func objection(toUploadURL url: String) -> String?
+    /// Whether ``querySizeLimit(context:)`` may have an answer.
+    var limitsSize: Bool { get }
+    /// The size of the largest file that it takes, as far as it is known; `nil` for none.
+    var sizeLimit: Int64? { get }
+    /// Asks for that size, without side effects.
+    ///
+    /// - Throws: ``UploadError`` when the remote cannot be asked now, which is no reason not to send.
+    func querySizeLimit(context: RequestContext) async throws(UploadError) -> Int64?
     /// Whether ``space(context:)`` may have an answer.
     var reportsSpace: Bool { get }
     /// Asks how much space there is, without side effects.
@@ -88,6 +98,9 @@ extension Destination {
         together orders: [UploadOrder], reporter: any BundleReporter, context: RequestContext
     ) async throws -> [String: RemoteObject] { [:] }
     package func lasting(of checkpoint: Checkpoint) -> Checkpoint { Checkpoint() }
+    package var limitsSize: Bool { false }
+    package var sizeLimit: Int64? { nil }
+    package func querySizeLimit(context: RequestContext) async throws(UploadError) -> Int64? { nil }
     package var reportsSpace: Bool { false }
     package func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
         "this type of destination cannot remove a finished file"
@@ -97,5 +110,6 @@ extension Destination {
     ) async throws(UploadError) -> Bool { try await discard(checkpoint, context: context) }
     package func objection(toHeader name: String) -> String? { "it makes no requests that could have headers" }
     package func objection(toURL url: String) -> String? { "it creates no uploads at an address" }
+    package func objection(toUploadURL url: String) -> String? { "it sends to no upload that exists" }
     package func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? { nil }
 }

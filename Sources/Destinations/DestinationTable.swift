@@ -13,12 +13,23 @@ package struct DestinationDefinition: Sendable {
     /// - Throws: ``UnusableSettingError`` for a value that only this kind can judge.
     package let make: @Sendable (_ values: [String: SettingValue], _ tools: DestinationTools) throws -> any Destination
 
+    /// - Parameter http: What the kind says about the section `http`; `nil` for one that sends no requests.
     package init<Made: Destination>(
-        type: DestinationSchema,
+        type: DestinationSchema, http: HTTPUse? = nil,
         make: @escaping @Sendable ([String: SettingValue], DestinationTools) throws -> Made
     ) {
-        self.type = type
-        self.make = { try make($0, $1) }
+        if let http {
+            self.type = type.adding(HTTPSettings.section.setting) { HTTPObjections.find($0, http) }
+            self.make = { values, tools in
+                if let objection = HTTPObjections.find(values, http).first(where: { !$0.isWarning }) {
+                    throw UnusableSettingError(key: objection.key, problem: objection.problem)
+                }
+                return try make(values, tools.connecting(as: HTTPSettings.read(values)))
+            }
+        } else {
+            self.type = type
+            self.make = { try make($0, $1) }
+        }
         listsObjects = Made.self is any ObjectListing.Type
         listsUnfinished = Made.self is any UnfinishedListing.Type
     }
@@ -34,6 +45,11 @@ package struct DestinationTools: Sendable {
     /// Writes one line to the log. The line contains no secrets.
     package var log: @Sendable (String) -> Void
 
+    /// The section `http`.
+    private(set) var http = HTTPSettings()
+    /// The credentials that requests have carried for proxies.
+    private(set) var proxyCredentials = SentCredentials()
+
     package init(
         transport: PermittedTransport, secrets: SecretReader, clocks: any Clocks, name: String,
         log: @escaping @Sendable (String) -> Void
@@ -44,6 +60,19 @@ package struct DestinationTools: Sendable {
         self.name = name
         self.log = log
     }
+
+    /// The same for a destination with these settings.
+    func connecting(as http: HTTPSettings) -> DestinationTools {
+        var tools = self
+        tools.http = http
+        tools.proxyCredentials = SentCredentials()
+        tools.transport = transport.connecting(
+            by: DestinationConnection(http, reader: secrets, remembering: tools.proxyCredentials))
+        return tools
+    }
+
+    /// The first machine that requests to `url` are sent to; `nil` where the address names no host.
+    func site(of url: String) -> DestinationSite? { http.connection.site(of: WebAddress(url)) }
 }
 
 /// A value that its type allows but its destination cannot use.
@@ -80,6 +109,7 @@ package struct UnusableSettingError: Error, Hashable, Sendable, CustomStringConv
 package enum DestinationTable {
     package static let builtIn: [DestinationDefinition] = [
         Tus.kind,
+        ResumableHTTP.kind,
         DirectoryDestination.kind,
         ChunkedForm.kind,
         Vimeo.kind,

@@ -63,7 +63,7 @@ package final class DNSLookup: Sendable {
     private func run() throws -> Answer {
         // Neither a resolver on this machine nor multicast DNS can be bound to an interface: the system asks in its own
         // way.
-        if servers.hasLocal || host.lowercased().hasSuffix(".local") {
+        if servers.hasLocal || comparableHostName(host).hasSuffix(".local") {
             let most = Self.most(for: host)
             do { return Answer(addresses: try SystemResolver.resolve(host), spent: most) } catch {
                 throw LookupError.unknown("\(error)", most)

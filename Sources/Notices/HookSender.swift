@@ -134,8 +134,14 @@ package struct HookSender: Sendable {
         let answer = "\(web.shown) answered \(response.status)"
         if let proxy = response.possibleProxy {
             return .retry(
-                "\(answer), or the proxy \(proxy) did: it may require a user and a password in `http_proxy`",
+                "\(answer), or the proxy \(proxy.place) did: it may require a user and a password; \(proxy.credentialsHint)",
                 because: .answer(response.status), after: nil)
+        }
+        if let proxy = response.plainProxy, response.isOfProxy {
+            return .retry(
+                "the proxy \(proxy.place), as \(proxy.setting) says, answered \(response.status) in place of "
+                    + web.shown,
+                because: .answer(response.status), after: retryAfter(response.headers, now: clocks.wall()))
         }
         switch response.status {
         case 200..<300: return .delivered(answer)

@@ -4,12 +4,13 @@ internal import Linux
 internal import Synchronization
 internal import WebServer
 
-/// The tus protocol 1.0.0: core, `creation` and `termination` (https://tus.io/protocols/resumable-upload).
+/// The tus protocol 1.0.0: core, `creation`, `creation-with-upload` and `termination`
+/// (https://tus.io/protocols/resumable-upload).
 ///
 /// | request                | reply                                                                  |
 /// |------------------------|------------------------------------------------------------------------|
 /// | OPTIONS                | 204, the supported extensions, and the free space                      |
-/// | POST `/files/`         | 201 and `Location`; twice with the same `sluiceId`: the same `Location` |
+/// | POST `/files/`         | 201 and `Location`, with bytes `Upload-Offset` too; twice with the same `sluiceId`: the same `Location` |
 /// | HEAD `/files/`         | our own: 200 when the content named by `Upload-Length` and `Upload-Metadata` is held, else 404 |
 /// | HEAD                   | 200 and the offset, below which everything is on the disk              |
 /// | PATCH                  | 204; 409 other offset, 413 too long, 423 interrupted, 460 wrong digest, 503 all bytes there and not finished, 507 full |
@@ -20,6 +21,9 @@ final class TusService: WebService {
     /// Announces that a HEAD of the endpoint is answered, and marks those answers.
     private static let lookup = "Sluice-Lookup"
 
+    /// Announces that a creation with a known `sluiceId` is answered with the upload that has it.
+    private static let idempotentCreation = ("Sluice-Idempotent-Creation", "1")
+
     /// Size of the largest upload for which there is space now.
     private static let spaceFree = "Sluice-Space-Free"
 
@@ -29,7 +33,7 @@ final class TusService: WebService {
     private let clocks: any Clocks
     private let refusedClients = RefusedClientLog()
     /// Bodies that are being received, by the number of their request.
-    private let incoming = Mutex<[UInt64: PatchBodyWriter]>([:])
+    private let incoming = Mutex<[UInt64: UploadBodyWriter]>([:])
 
     init(directory: UploadDirectory, token: [UInt8]?, maxSize: Int64?, clocks: any Clocks) {
         self.clocks = clocks
@@ -52,11 +56,13 @@ final class TusService: WebService {
 
     func plan(_ request: WebRequest) -> BodyPlan {
         if let refusal = refusal(of: request) { return .refuse(refusal) }
-        guard method(of: request) == "PATCH" else { return .collect(limit: 64 << 10) }
-        switch begin(request) {
-        case .success(let sink): return .sink(sink)
-        case .failure(let refusal): return .refuse(refusal.reply)
-        }
+        do throws(RefusalError) {
+            if method(of: request) == "PATCH" { return .sink(try begin(request)) }
+            if method(of: request) == "POST", request.headers["content-type"] == CreationRequest.bytesType {
+                return .sink(try beginCreation(request))
+            }
+            return .collect(limit: 64 << 10)
+        } catch { return .refuse(error.reply) }
     }
 
     private struct RefusalError: Error { let reply: WebReply }
@@ -96,36 +102,55 @@ final class TusService: WebService {
         return method.uppercased()
     }
 
-    private func begin(_ request: WebRequest) -> Result<PatchBodyWriter, RefusalError> {
-        func refuse(_ status: Int, _ text: String) -> Result<PatchBodyWriter, RefusalError> {
-            .failure(RefusalError(reply: textReply(status, text)))
+    private func begin(_ request: WebRequest) throws(RefusalError) -> UploadBodyWriter {
+        func refusal(_ status: Int, _ text: String, _ headers: [(String, String)] = []) -> RefusalError {
+            RefusalError(reply: textReply(status, text, headers))
         }
-        guard request.headers["content-type"] == "application/offset+octet-stream" else {
-            return refuse(415, "the Content-Type of a PATCH is application/offset+octet-stream")
+        guard request.headers["content-type"] == CreationRequest.bytesType else {
+            throw refusal(415, "the Content-Type of a PATCH is \(CreationRequest.bytesType)")
         }
-        guard let offset = number(request.headers["upload-offset"]) else {
-            return refuse(400, "Upload-Offset is missing or not a number")
+        guard let offset = wholeNumber(request.headers["upload-offset"]) else {
+            throw refusal(400, "Upload-Offset is missing or not a number")
         }
         guard case .upload(let id) = target(of: request), let arrival = directory.find(id) else {
-            return refuse(404, "there is no such upload")
+            throw refusal(404, "there is no such upload")
         }
         let length = request.headers["content-length"].flatMap { Int64($0) } ?? 0
         // Bytes that do not fit are refused before the right to write changes.
         guard length <= max(0, arrival.length - offset) || offset > arrival.length else {
-            return refuse(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on exceed them")
+            throw refusal(413, "the upload has \(arrival.length) bytes, and \(length) from \(offset) on exceed them")
         }
+        let sink: UploadBodyWriter
         do {
-            let sink = try PatchBodyWriter(arrival, on: directory, number: request.number) { [weak self] in
-                self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
-            }
-            guard arrival.beginWriting(request.number, at: offset) != nil else {
-                let text = "the offset of the upload is not \(offset); ask for it with HEAD"
-                return .failure(
-                    RefusalError(reply: textReply(409, text, [("Upload-Offset", String(arrival.nextOffset))])))
-            }
+            sink = try writer(.patch, of: arrival, request)
+        } catch { throw RefusalError(reply: failed(error, request)) }
+        guard arrival.beginWriting(request.number, at: offset) != nil else {
+            throw refusal(
+                409, "the offset of the upload is not \(offset); ask for it with HEAD",
+                [("Upload-Offset", String(arrival.nextOffset))])
+        }
+        incoming.withLock { $0[request.number] = sink }
+        return sink
+    }
+
+    private func beginCreation(_ request: WebRequest) throws(RefusalError) -> UploadBodyWriter {
+        do {
+            let creation = try CreationRequest(request, maxSize: maxSize)
+            try Creation.requireSpace(for: creation.length, on: directory)
+            let sink = try writer(.creation, of: directory.newUpload(creation), request)
             incoming.withLock { $0[request.number] = sink }
-            return .success(sink)
-        } catch { return .failure(RefusalError(reply: failed(error, request))) }
+            return sink
+        } catch let refusal as CreationRequest.RefusedError {
+            throw RefusalError(reply: reply(to: refusal, request))
+        } catch { throw RefusalError(reply: failed(error, request)) }
+    }
+
+    private func writer(
+        _ kind: UploadBodyWriter.Request, of arrival: IncomingUpload, _ request: WebRequest
+    ) throws(SystemError) -> UploadBodyWriter {
+        try UploadBodyWriter(kind, of: arrival, on: directory, number: request.number) { [weak self] in
+            self?.incoming.withLock { _ = $0.removeValue(forKey: request.number) }
+        }
     }
 
     // MARK: Reply
@@ -147,78 +172,47 @@ final class TusService: WebService {
     private func options() async -> WebReply {
         let directory = directory
         // If the disk does not tell, the uploads report its problem.
-        let space = try? await blocking { try Self.space(for: directory) }
+        let space = try? await blocking { try Creation.space(for: directory) }
         var headers = [
-            Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination"), (Self.lookup, "1"),
+            Self.version, ("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,creation-with-upload,termination"),
+            (Self.lookup, "1"), Self.idempotentCreation,
         ]
         if let maxSize { headers.append(("Tus-Max-Size", String(maxSize))) }
         if let space { headers.append((Self.spaceFree, String(max(0, space.bytes)))) }
         return WebReply(status: 204, headers: headers)
     }
 
-    /// The allowed size of an upload, and the free space of the disk.
-    ///
-    /// One megabyte stays free for the records, without which no upload can be finished.
-    private static func space(for directory: UploadDirectory) throws -> (bytes: Int64, free: Int64) {
-        let free = try Space(at: directory.folder).free
-        return (free - (1 << 20), free)
-    }
-
     private func create(_ request: WebRequest) async throws -> WebReply {
-        guard let length = number(request.headers["upload-length"]) else {
-            return textReply(
-                400, "Upload-Length is missing or not a number; uploads of unknown length are not accepted")
-        }
-        if request.headers["upload-concat"] != nil {
-            return textReply(400, "uploads in parallel parts are not accepted")
-        }
-        if let maxSize, length > maxSize {
-            return refused(request, 413, "\(length) bytes are more than the maximum of \(maxSize) for one upload")
-        }
-        guard let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? "") else {
-            return textReply(400, "Upload-Metadata is not well formed")
-        }
-        let requestedPath: FilePath
-        do { requestedPath = try FinalName.path(from: metadata) } catch { return refused(request, 400, error.text) }
+        let body = incoming.withLock { $0.removeValue(forKey: request.number) }
         let directory = directory
         do {
+            let creation = try CreationRequest(request, maxSize: maxSize)
+            if body?.outcome == .tooLong {
+                throw CreationRequest.RefusedError(413, "the body is longer than the upload", isLogged: true)
+            }
             let (arrival, offset) = try await blocking { () throws -> (IncomingUpload, Int64) in
-                let space = try Self.space(for: directory)
-                let (arrival, isNew) = try directory.create(
-                    length: length, metadata: metadata, requestedPath: requestedPath)
-                if isNew && space.bytes < length {
-                    try arrival.delete(from: directory)
-                    throw DiskFullError(free: space.free, length: length)
+                do { return try Creation(creation, directory, body).run() } catch {
+                    body.map { if directory.find($0.arrival.id) == nil { $0.discard() } }
+                    throw error
                 }
-                if isNew {
-                    directory.log("created \(requestedPath.display), \(length) bytes, upload \(arrival.shownID)")
-                }
-                if isNew, let digest = metadata.text("sha256")?.lowercased(),
-                    let held = try Lookup(directory: directory).find(requestedPath, length: length, digest: digest)
-                {
-                    try arrival.adopt(held, digest: digest, on: directory)
-                    directory.log("held already: \(held.path.display), \(length) bytes, upload \(arrival.shownID)")
-                }
-                // An empty upload is finished as soon as it is created.
-                if length == 0, case .refused(let why) = try arrival.commit(on: directory) { throw ReceiverError(why) }
-                if arrival.isFinished { return (arrival, length) }
-                // The sender created it before and has forgotten it: the received bytes need not be sent again.
-                if !isNew, case .partial(let offset) = try arrival.commit(on: directory) { return (arrival, offset) }
-                return (arrival, 0)
             }
             var headers = [Self.version, ("Location", "/files/\(arrival.id)")]
-            if offset > 0 { headers.append(("Upload-Offset", String(offset))) }
+            if offset > 0 || body != nil { headers.append(("Upload-Offset", String(offset))) }
             return WebReply(status: 201, headers: headers)
         } catch is UploadDirectory.BusyError {
             return textReply(503, "this upload is being created by another request", [("Retry-After", "1")])
-        } catch let full as DiskFullError {
-            return refused(request, 507, "\(full.length) bytes do not fit: the disk has \(full.free) left")
+        } catch let refusal as CreationRequest.RefusedError {
+            return reply(to: refusal, request)
         }
+    }
+
+    private func reply(to refusal: CreationRequest.RefusedError, _ request: WebRequest) -> WebReply {
+        refusal.isLogged ? refused(request, refusal.status, refusal.text) : textReply(refusal.status, refusal.text)
     }
 
     /// Whether the folder contains this content under this name, according to the disk.
     private func lookUp(_ request: WebRequest) async throws -> WebReply {
-        guard let length = number(request.headers["upload-length"]),
+        guard let length = wholeNumber(request.headers["upload-length"]),
             let metadata = UploadMetadataHeader(header: request.headers["upload-metadata"] ?? ""),
             let digest = metadata.text("sha256")?.lowercased(), digest.utf8.count == 64
         else { return textReply(400, "a lookup takes Upload-Length, and Upload-Metadata with a name and sha256") }
@@ -231,11 +225,6 @@ final class TusService: WebService {
         return WebReply(
             status: held == nil ? 404 : 200,
             headers: [Self.version, (Self.lookup, held == nil ? "absent" : "held"), ("Cache-Control", "no-store")])
-    }
-
-    private struct DiskFullError: Error {
-        let free: Int64
-        let length: Int64
     }
 
     private func uploadStatus(_ id: String) async throws -> WebReply {
@@ -316,11 +305,5 @@ final class TusService: WebService {
 
     private func shown(_ request: WebRequest) -> String {
         "\(FilePath(request.method).display) from \(request.peer.address ?? "a local process")"
-    }
-
-    /// Digits alone, up to 2^63-1.
-    private func number(_ text: String?) -> Int64? {
-        guard let text, !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
-        return Int64(text)
     }
 }

@@ -97,12 +97,26 @@ final class UploadDirectory: Sendable {
 
     // MARK: Creating and removing
 
+    /// An upload that is not known yet: ``create(_:with:)`` makes it known.
+    func newUpload(_ creation: CreationRequest) -> IncomingUpload {
+        let now = now().milliseconds
+        let record = Record(
+            id: hexadecimal(Random.bytes(16)), length: creation.length, metadata: creation.metadata.header,
+            created: now, touched: now, boot: boot)
+        return IncomingUpload(
+            record, metadata: creation.metadata, requestedPath: creation.requestedPath, offset: 0, isFinished: false)
+    }
+
     /// A new upload, or the one that the same sender has created before for the same content. Durable when this
-    /// returns.
-    func create(length: Int64, metadata: UploadMetadataHeader, requestedPath: FilePath) throws -> (
-        IncomingUpload, isNew: Bool
-    ) {
-        let sender = metadata.text("sluiceId").map { Self.key($0, length, metadata) }
+    /// returns, except where all bytes came with the creation: then ``IncomingUpload/commit(on:)``, which has to follow,
+    /// writes the only record. A crash before that leaves bytes without a record, which the next start removes, and the
+    /// sender has no answer.
+    ///
+    /// - Parameter body: The bytes that came with the creation. They are removed if the upload is not new.
+    func create(
+        _ creation: CreationRequest, with body: UploadBodyWriter?
+    ) throws -> (IncomingUpload, isNew: Bool) {
+        let sender = creation.metadata.text("sluiceId").map { Self.key($0, creation.length, creation.metadata) }
         if let sender {
             let known: IncomingUpload? = try index.withLock { index in
                 guard let id = index.senders[sender] else {
@@ -112,24 +126,23 @@ final class UploadDirectory: Sendable {
                 guard let arrival = index.arrivals[id] else { throw BusyError() }
                 return arrival
             }
-            if let known { return (known, false) }
+            if let known {
+                body?.discard()
+                return (known, false)
+            }
         }
-        let id = hexadecimal(Random.bytes(16))
-        let now = now().milliseconds
-        let record = Record(
-            id: id, length: length, metadata: metadata.header, created: now, touched: now, boot: boot)
+        let arrival = body?.arrival ?? newUpload(creation)
+        let id = arrival.id
         do {
-            try Descriptor.open(data(of: id), for: .creating).close(named: data(of: id))
+            if body == nil { try Descriptor.open(data(of: id), for: .creating).close(named: data(of: id)) }
             // Syncs the folder, and with it the data's name.
-            try record.write(self.record(of: id))
+            if body == nil || !arrival.hasAllBytes { try arrival.record.write(self.record(of: id)) }
         } catch {
             if let sender { index.withLock { _ = $0.senders.removeValue(forKey: sender) } }
             // The thrown error says more than an error of this clean-up, which the next start does too.
             try? Files.removeIfPresent(data(of: id))
             throw error
         }
-        let arrival = IncomingUpload(
-            record, metadata: metadata, requestedPath: requestedPath, offset: 0, isFinished: false)
         index.withLock { index in
             index.arrivals[id] = arrival
             if let sender { index.senders[sender] = id }

@@ -45,7 +45,9 @@ package struct Console: Sendable {
     /// A line on a terminal that the next one overwrites; an empty text removes it.
     package func progress(_ text: String) { _ = write(Array("\r\u{1B}[K\(text)".utf8), true) }
 
-    package enum Style: String { case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36" }
+    package enum Style: String {
+        case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36", reverse = "7"
+    }
 
     package func styled(_ text: String, _ style: Style?) -> String {
         guard colour, let style else { return text }

@@ -258,12 +258,17 @@ enum MachineChecks {
             do {
                 let complaint = complain(try await reader.read(source).reveal())
                 result = complaint.map { CheckResult(.warning, $0) } ?? CheckResult(.ok, "\(key) can be read")
-            } catch { result = CheckResult(.failed, "\(key): \(error)") }
+            } catch { result = CheckResult(error.isHeld ? .warning : .failed, "\(key): \(error)") }
             return CheckFinding(about: "secret", name: owner, result)
         }
         var findings: [CheckFinding] = []
         if let remote = settings.control.remote {
-            findings.append(await finding("control", "token", remote.token) { complaint(aboutToken: Array($0.utf8)) })
+            for token in remote.tokens {
+                findings.append(
+                    await finding("control", "token \(token.name)", token.secret) {
+                        complaint(aboutToken: Array($0.utf8))
+                    })
+            }
         }
         for destination in settings.destinations {
             for (key, value) in destination.values.sorted(by: { $0.key < $1.key }) {

@@ -8,10 +8,13 @@ package import Linux
 package enum Shell {
     /// Every verb, in the order of `sluice help`.
     package static let verbs: [Verb] = [
-        .runDaemon, .initialize, .demo, .check, .destinations, .config, .edit, .doctor, .hook, .rebuild, .receive,
-        .status, .list, .show, .why, .plan, PolicyCommand.verb, .usage, .quota, .remote, .orphans, .metrics, .events,
+        .runDaemon, .initialize, .demo, .check, .destinations, .config, .machineReport, .edit, .doctor, .hook, .rebuild,
+        .receive,
+        .status, .top, .web, .list, .show, .why, .plan, PolicyCommand.verb, .usage, .quota, .remote, .orphans, .trace,
+        .metrics,
+        .events,
         .add, .pause,
-        .resume, .cancel, .retry, .remove, .flush, .allow, .limit, .reload, .rescan, .folder, .systemdPaths,
+        .resume, .cancel, .retry, .priority, .remove, .flush, .allow, .limit, .reload, .rescan, .folder, .systemdPaths,
         .completions, .version, .help,
     ]
 
@@ -56,7 +59,7 @@ package enum Shell {
         // Many verbs read secrets.
         Machine.forbidDumps()
         guard let verb = split(words).verb else { return nil }
-        if ["init", "edit"].contains(verb) { return try Signals(keepsIgnored: true) }
+        if ["init", "edit", "top"].contains(verb) { return try Signals(keepsIgnored: true) }
         guard ["run", "receive", "demo"].contains(verb) else { return nil }
         // The first two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()

@@ -136,6 +136,8 @@ struct Arguments: Sendable {
                 onlyOperands = true
             } else if text == "-h" {
                 values[Option.help.name] = [""]
+            } else if text == "-o", let output = verb.options.first(where: { $0.name == "output" }) {
+                values[output.name, default: []].append(try Self.value(of: output, given: nil, &rest, verb))
             } else {
                 let cut = word.bytes.firstIndex(of: UInt8(ascii: "="))
                 let name = String(decoding: word.bytes[..<(cut ?? word.bytes.endIndex)].dropFirst(2), as: UTF8.self)

@@ -15,7 +15,7 @@ package struct CopyOrigin: Codable, Hashable, Sendable {
         package var name: String
         package var key: String?
         package var context: [String: String]?
-        /// The address where it is created, in place of the destination's own.
+        /// The address where it is created, or where it exists, as ``GivenURL`` stores it.
         package var url: String?
 
         package init(

@@ -3,8 +3,9 @@ internal import Linux
 
 /// The answer as it arrives.
 struct Answer {
-    /// Limit for the bytes of all header lines together, including interim answers: a server that never ends its header
-    /// is disconnected.
+    /// Limit for the bytes of all header lines of one answer: a server that never ends its header is disconnected. An
+    /// interim answer has a limit of its own, since a server may report its progress with many of them (104) while it
+    /// receives one body.
     static let headerLimit = 64 << 10
 
     private(set) var headers = Headers()
@@ -40,6 +41,7 @@ struct Answer {
 
     /// - Returns: `false` when there are too many.
     mutating func receive(header line: UnsafeRawBufferPointer) -> Bool {
+        if isInterim, Self.beginsAnswer(line) { headerBytes = 0 }
         headerBytes += line.count
         guard headerBytes <= Self.headerLimit else { return false }
         let text = String(decoding: line, as: UTF8.self)

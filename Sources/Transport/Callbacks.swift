@@ -31,6 +31,13 @@ extension CurlTransfer {
         // A connection outlives its transfer, so the loop is notified of its end.
         sluice_set_close_function(easy, closing)
         sluice_set_pointer(easy, CURLOPT_CLOSESOCKETDATA, shared)
+        // Past a proxy with TLS, libcurl loses the reason for which it refuses a server's certificate: it clears
+        // OpenSSL's errors when it sends the alert (`ossl_send` in lib/vtls/openssl.c).
+        if request.proxy?.scheme == .https, WebAddress(request.url).scheme == "https" {
+            sluice_set_debug_function(easy, noteAlert)
+            sluice_set_pointer(easy, CURLOPT_DEBUGDATA, this)
+            sluice_set_long(easy, CURLOPT_VERBOSE, 1)
+        }
         self.loop = loop
     }
 }
@@ -104,6 +111,17 @@ private func progress(
     _ context: UnsafeMutableRawPointer?, _: Int, _ received: Int, _: Int, _ sent: Int
 ) -> CInt {
     transfer(context)?.progressed(sent: Int64(sent), received: Int64(received))
+    return 0
+}
+
+/// Called with each message of TLS, among other things. An alert is the only one of two bytes: its level, of which 2 is
+/// fatal, and its number (RFC 8446, section 6).
+private func noteAlert(
+    _: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> CInt {
+    guard kind == CURLINFO_SSL_DATA_OUT, count == 2, let bytes, bytes[0] == 2 else { return 0 }
+    transfer(context)?.stage.sentAlert = UInt8(bitPattern: bytes[1])
     return 0
 }
 

@@ -36,8 +36,9 @@ final class CurlLoop: @unchecked Sendable {
     private var running: [UnsafeMutableRawPointer: CurlTransfer] = [:]
     /// Used by curl's callbacks too.
     var connections: SocketRegistry
-    /// Kept connections of each interface. Those of requests without an interface belong to the multi handle.
-    private var pools: [String: UnsafeMutableRawPointer] = [:]
+    /// Kept connections of requests with an interface or with settings. Those of other requests belong to the multi
+    /// handle.
+    private var pools = ConnectionPools()
     /// Transfers that wait for their throttles, by easy handle.
     private var turns = ThrottleQueue<UnsafeMutableRawPointer>()
     private let clocks: any Clocks = SystemClocks()
@@ -51,6 +52,8 @@ final class CurlLoop: @unchecked Sendable {
         self.multi = multi
         // Further connections are closed instead of kept: an idle one costs both ends a socket.
         sluice_multi_set_long(multi, CURLMOPT_MAXCONNECTS, 16)
+        // With HTTP/2 too each transfer has a connection of its own.
+        sluice_multi_set_long(multi, CURLMOPT_PIPELINING, Int(CURLPIPE_NOTHING))
     }
 
     // Called from any thread.
@@ -155,8 +158,7 @@ final class CurlLoop: @unchecked Sendable {
             inbox.isOver = true
             return inbox.stopped
         }
-        for pool in pools.values { curl_share_cleanup(pool) }
-        pools = [:]
+        pools.closeAll()
         curl_multi_cleanup(multi)
         for continuation in waiting { continuation.resume() }
     }
@@ -191,7 +193,7 @@ final class CurlLoop: @unchecked Sendable {
                 }
             }
             // No transfer uses it any more: its kept connections are closed with it.
-            if let pool = pools.removeValue(forKey: interface) { curl_share_cleanup(pool) }
+            pools.close(interface: interface)
             waiting.resume()
         case .charge(let waiting):
             for transfer in running.values { connections.charge(transfer) }
@@ -231,6 +233,8 @@ final class CurlLoop: @unchecked Sendable {
         for transfer in Array(running.values) {
             let (left, error) = transfer.timeLeft(at: now)
             if left <= .zero {
+                // Its socket closes before the error is made.
+                transfer.stage.hasPeer = connections.hasPeer(transfer)
                 end(transfer, abruptly: true) { transfer.outcome(of: error()) }
             } else {
                 next = min(next, left)
@@ -290,20 +294,11 @@ final class CurlLoop: @unchecked Sendable {
         MemoryTrimmer.scheduleTrim()
     }
 
-    /// The pool of kept connections over `interface` alone; `nil` without memory.
+    /// Has a transfer use its own pool of kept connections.
     ///
-    /// When it looks for a kept connection, libcurl does not know which sockets we have bound. Its share handle is
-    /// documented for this: connections are looked for in the easy handle's share (CURLSHOPT_SHARE(3),
-    /// CURL_LOCK_DATA_CONNECT).
-    func pool(of interface: String) -> UnsafeMutableRawPointer? {
-        if let pool = pools[interface] { return pool }
-        guard let pool = curl_share_init() else { return nil }
-        guard sluice_share_connections(pool) == CURLSHE_OK else {
-            curl_share_cleanup(pool)
-            return nil
-        }
-        pools[interface] = pool
-        return pool
+    /// - Returns: `false` without memory.
+    func setPool(of request: Request, _ easy: UnsafeMutableRawPointer) -> Bool {
+        pools.set(for: request, easy, inUse: running.values.map(\.request))
     }
 
     // Called by libcurl.

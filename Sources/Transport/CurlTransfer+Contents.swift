@@ -17,7 +17,7 @@ extension CurlTransfer {
         }
         // Suppresses headers that libcurl would add: a form's content type, and `Expect` before every body.
         if !names.contains("content-type") { lines.append("Content-Type:") }
-        if !names.contains("user-agent") { lines.append("User-Agent: sluice") }
+        if !names.contains("user-agent") { lines.append("User-Agent: \(request.connection.userAgent ?? "sluice")") }
         // Without it a server may choose any coding (RFC 9110, section 12.5.3).
         if !names.contains("accept-encoding") { lines.append("Accept-Encoding: identity") }
         if !request.expectsContinue { lines.append("Expect:") }

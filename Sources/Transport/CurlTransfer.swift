@@ -34,8 +34,8 @@ final class CurlTransfer: @unchecked Sendable {
     private(set) var leavesMachine = true
 
     private var times = TransferTimes()
-    private var isConnected = false
-    private var body = SentBody()
+    var stage = ConnectionStage()
+    private var body: SentBody
     private var hasAnswered = false
     /// The bytes that it was charged with.
     private var bytesOnWire: Int64 = 0
@@ -47,6 +47,7 @@ final class CurlTransfer: @unchecked Sendable {
     init(_ request: Request) {
         self.request = request
         answer = Answer(limit: request.answerLimit)
+        body = SentBody(isFramed: request.connection.http2 != .never)
         message[0] = 0
     }
 
@@ -73,14 +74,30 @@ final class CurlTransfer: @unchecked Sendable {
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
             kind: kind, code: code, detail: detail, url: request.url,
-            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery)
+            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery
+        ).through(request.proxy, isTunneled: hasTunnel, showsCertificate: request.connection.clientCertificate != nil)
     }
+
+    /// Whether it goes through a proxy on this machine, which connects to the server itself.
+    var usesLocalProxy: Bool { request.proxy?.isHere ?? false }
 
     // Events on the way; called by the callbacks.
 
     /// Whether the requested interface leads to an address, by a route that is equal to the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
-        if request.onWire != nil {
+        if let proxy = request.proxy, !proxy.isHere, ProxyServer.isOwn(address) {
+            // The route to the proxy was judged, which says nothing about the way that its connections take.
+            objection = (
+                .interface,
+                "the proxy \(proxy.place) is on this machine, at \(address): write that address into \(proxy.setting), so "
+                    + "that the route to the server is judged"
+            )
+            return false
+        }
+        if usesLocalProxy {
+            // The proxy sends the same bytes on, over the network that policy has judged.
+            (overhead, leavesMachine) = (0, true)
+        } else if request.onWire != nil {
             do throws(SystemError) {
                 let added = try Encapsulation.overhead(to: address, port: port, over: request.interface)
                 (overhead, leavesMachine) = (added ?? 0, added != nil)
@@ -89,7 +106,7 @@ final class CurlTransfer: @unchecked Sendable {
                 (overhead, leavesMachine) = (Encapsulation.maxOverhead, true)
             }
         }
-        guard let interface = request.interface, !address.isLoopback else { return true }
+        guard let interface = request.interface, !address.isLoopback, !usesLocalProxy else { return true }
         do throws(SystemError) {
             if try RouteCandidates.leads(interface, to: address, port: port) { return true }
             objection = (
@@ -109,7 +126,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// - Returns: `false` when it cannot be bound, and so must not be used. (libcurl's own option continues without
     ///   binding.)
     func bindToInterface(_ socket: CInt) -> Bool {
-        guard let interface = request.interface, request.unixSocket == nil else { return true }
+        guard let interface = request.interface, request.unixSocket == nil, !usesLocalProxy else { return true }
         do throws(SystemError) { try Sockets.bind(socket, to: interface) } catch {
             objection = (
                 .interface, "the interface `\(interface)` cannot be used (\(error.reason)), and no other one may"
@@ -128,11 +145,11 @@ final class CurlTransfer: @unchecked Sendable {
     ///   the offset must be queried from the server before bytes are sent. So only requests that change nothing are
     ///   repeated.
     func connected() -> Bool {
-        if isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
+        if stage.isConnected, !hasAnswered, !["GET", "HEAD", "OPTIONS", "DELETE"].contains(request.method) {
             objection = (.reset, "the connection was closed without an answer")
             return false
         }
-        isConnected = true
+        stage.isConnected = true
         hasAnswered = false
         times.sent()
         return true
@@ -249,9 +266,9 @@ final class CurlTransfer: @unchecked Sendable {
         // A transfer that is held back is not late. The peer or the caller may end it.
         if throttleWait.isWaiting { return (.seconds(60), { self.error(.stalled, 0, "held back") }) }
         let phase: TransferTimes.Phase =
-            !isConnected ? .connecting : isSending && !hasAnswered ? .sending : .answering
+            !stage.isConnected ? .connecting : isSending && !hasAnswered ? .sending : .answering
         let (left, kind, words) = times.left(request.limits, phase, at: now)
-        return (left, { self.error(kind, 0, words) })
+        return (left, { self.late(kind, words) })
     }
 
     /// Takes the last bytes before its handle releases the connection.
@@ -267,10 +284,23 @@ final class CurlTransfer: @unchecked Sendable {
         if let objection { return outcome(of: error(objection.kind, Int32(code.rawValue), objection.detail)) }
         if let refusal = refusalOfProxy(code) { return .failure(error(.proxy, Int32(code.rawValue), refusal)) }
         guard code == CURLE_OK else {
-            let words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
-            return outcome(
-                of: error(
-                    TransportError.Kind(code, isConnected: isConnected, words: words), Int32(code.rawValue), words))
+            var code = code
+            var words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)
+            if code == CURLE_SSL_CONNECT_ERROR, let problem = stage.sentAlert.flatMap(TLSAlert.problem(bySent:)) {
+                code = CURLE_PEER_FAILED_VERIFICATION
+                words = "the certificate of the \(hasTunnel ? "server" : "proxy") is refused: \(problem)"
+            }
+            words = Proxies.withoutAddress(TLSAlert.revealed(words, code))
+            let kind = TransportError.Kind(
+                code, isConnected: stage.isConnected, words: words,
+                hasCertificate: request.connection.clientCertificate != nil)
+            if kind == .proxy, let proxy = request.proxy { words = Proxies.failure(words, of: proxy) }
+            if kind == .reset, request.isEncrypted { words = TransportError.explained(words) }
+            // libcurl 7.88 uses this code for a limit of its own.
+            if code == CURLE_OUT_OF_MEMORY, stage.isConnected, !answer.isHeaderWhole {
+                words = "the headers of the answer are too large"
+            }
+            return outcome(of: error(kind, Int32(code.rawValue), words))
         }
         // A server that dies between an interim answer and its real one leaves only the interim one.
         guard status >= 200, answer.isHeaderWhole else {
@@ -291,7 +321,7 @@ final class CurlTransfer: @unchecked Sendable {
             guard status == 407 || status == 401 && asksForProxy else { return nil }
             connecting = status
         }
-        return Proxies.refusal(connecting, of: proxy, scheme: WebAddress(request.url).scheme)
+        return Proxies.refusal(connecting, of: request.proxy, scheme: WebAddress(request.url).scheme)
     }
 
     /// A refusal counts by its status, even if its body was interrupted or had no end; so does the answer to a request
@@ -299,7 +329,7 @@ final class CurlTransfer: @unchecked Sendable {
     func outcome(of error: TransportError) -> Outcome {
         let failedWhileReading = [.reset, .timedOut, .stalled, .tooLarge, .other].contains(error.kind)
         let isAnswered = status >= 400 || request.needsStatusOnly && status >= 200 && answer.isHeaderWhole
-        return failedWhileReading && isAnswered ? .success(response) : .failure(error)
+        return failedWhileReading && isAnswered ? .success(response) : .failure(error.after(status: status))
     }
 
     private var status: Int {
@@ -312,15 +342,13 @@ final class CurlTransfer: @unchecked Sendable {
         var response = Response(
             status: status, headers: answer.headers, body: answer.body, url: request.url,
             bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery)
-        if Proxies.mayHaveAnswered(status, answer.headers, scheme: WebAddress(request.url).scheme) {
-            response.possibleProxy = proxy
+        if request.wantsFacts, let easy { response.facts = ConnectionFacts(easy) }
+        let scheme = WebAddress(request.url).scheme
+        if let proxy = request.proxy, proxy.speaksHTTP, scheme == "http" {
+            response.plainProxy = proxy
+            if Proxies.mayHaveAnswered(status, answer.headers, scheme: scheme) { response.possibleProxy = proxy }
         }
         return response
-    }
-
-    /// The proxy from the environment that the request goes through.
-    private var proxy: String? {
-        request.mayUseProxy && request.unixSocket == nil ? WebAddress(request.url).proxy : nil
     }
 
     // Setting up.
@@ -330,39 +358,11 @@ final class CurlTransfer: @unchecked Sendable {
         guard let easy = curl_easy_init() else { throw error(.other, 0, "libcurl: out of memory") }
         self.easy = easy
         sluice_set_pointer(easy, CURLOPT_ERRORBUFFER, message)
-        if let interface = request.interface {
-            guard let pool = loop.pool(of: interface) else { throw error(.other, 0, "libcurl: out of memory") }
-            sluice_set_pointer(easy, CURLOPT_SHARE, pool)
-        }
-        try setAddress(easy)
+        guard loop.setPool(of: request, easy) else { throw error(.other, 0, "libcurl: out of memory") }
+        try CurlConnectionOptions(transfer: self, easy: easy).set()
         try setHeaders(easy)
         try setBody(easy)
         setCallbacks(easy, loop)
         return easy
-    }
-
-    private func setAddress(_ easy: UnsafeMutableRawPointer) throws(TransportError) {
-        try set(easy, CURLOPT_URL, request.url)
-        sluice_set_long(easy, CURLOPT_NOSIGNAL, 1)
-        // Dots in a path stay: the address of an upload is defined by the server.
-        sluice_set_long(easy, CURLOPT_PATH_AS_IS, 1)
-        try set(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-        sluice_set_long(easy, CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-        sluice_set_long(easy, CURLOPT_FOLLOWLOCATION, 0)
-        sluice_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        sluice_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        sluice_set_long(easy, CURLOPT_SSL_VERIFYPEER, request.verifiesTLS ? 1 : 0)
-        sluice_set_long(easy, CURLOPT_SSL_VERIFYHOST, request.verifiesTLS ? 2 : 0)
-        // libcurl's own timer is a second safety: the loop ends a transfer that has not connected in time.
-        sluice_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(request.limits.connect.inMilliseconds) + 1000)
-        sluice_set_long(easy, CURLOPT_EXPECT_100_TIMEOUT_MS, 1000)
-        if let file = request.caFile { _ = file.withCString { sluice_set_string(easy, CURLOPT_CAINFO, $0) } }
-        if let resolved { try set(easy, CURLOPT_RESOLVE, curl_slist_append(nil, resolved.entry)) }
-        if let socket = request.unixSocket {
-            _ = socket.withCString { sluice_set_string(easy, CURLOPT_UNIX_SOCKET_PATH, $0) }
-        }
-        // Requests that stay on this machine use no proxy, regardless of the environment.
-        let staysHere = request.unixSocket != nil || WebAddress(request.url).isLoopback
-        if staysHere || !request.mayUseProxy { try set(easy, CURLOPT_PROXY, "") }
     }
 }

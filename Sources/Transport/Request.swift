@@ -4,10 +4,11 @@ package import Names
 
 /// One HTTP request, to be sent by ``Transporting``.
 ///
-/// All requests have in common: TLS 1.2 or later; HTTP/1.1 (one connection for each transfer, so that a stop can abort
-/// it and sent bytes can be counted); redirects are ordinary answers; no cookies; no user or password in the address;
-/// and unless a header says otherwise, uncoded answers (`Accept-Encoding: identity`). A proxy from the environment
-/// (`https_proxy`, `no_proxy` …) is used, but never for a Unix socket or a loopback address.
+/// All requests have in common: TLS 1.2 or later; one connection for each transfer, so that a stop can abort it and sent
+/// bytes can be counted; redirects are ordinary answers; no cookies; no user or password in the address; and unless a
+/// header says otherwise, uncoded answers (`Accept-Encoding: identity`). ``connection`` says the rest; without it, it is
+/// HTTP/1.1, through a proxy of the environment (`https_proxy`, `no_proxy` …) where that names one, but never for a Unix
+/// socket or a loopback address.
 package struct Request: Sendable {
     package enum Body: Sendable {
         case none
@@ -28,6 +29,14 @@ package struct Request: Sendable {
             case .bytes(let bytes): Int64(bytes.count)
             case .file(_, _, let count, _): count
             case .framed(let head, _, _, let count, let tail): Int64(head.count) + count + Int64(tail.count)
+            }
+        }
+
+        /// Whether it has bytes of a file or of a stream.
+        package var carriesFile: Bool {
+            switch self {
+            case .none, .bytes: false
+            case .file, .framed, .stream: true
             }
         }
 
@@ -85,10 +94,35 @@ package struct Request: Sendable {
     /// is no failure.
     package var needsStatusOnly = false
     package var verifiesTLS: Bool
-    /// `false` for a request that must not leave this machine or link: it uses no proxy from the environment.
+    /// The answer has ``Response/facts``. It takes a connection of its own.
+    package var wantsFacts = false
+    /// `false` for a request that must not leave this machine or link: it uses no proxy.
     package var mayUseProxy = true
-    /// A file of certificates that are trusted instead of the system's.
+    /// A file of certificates that are trusted instead of the system's, and instead of those of ``connection``.
     package var caFile: FilePath?
+    /// How it connects.
+    package var connection = ConnectionSettings()
+    /// `false` for a request to a service that is not the destination itself: it shows no client certificate, and the
+    /// service may have any key.
+    package var showsIdentity = true
+    /// Returns a text without the secrets that requests like this one have carried; `nil` where none are known.
+    package var conceal: (@Sendable (String) -> String)?
+
+    /// A text of the answer, or of the connection, without secrets: the server may repeat what it was sent.
+    package func concealed(_ text: String) -> String { conceal?(text) ?? text }
+
+    /// Whether the connection to the first machine uses TLS.
+    var isEncrypted: Bool { WebAddress(url).scheme == "https" || proxy?.scheme == .https }
+
+    /// The proxy that it goes through; `nil` for none.
+    package var proxy: ProxyServer? {
+        mayUseProxy && unixSocket == nil ? connection.proxy(for: WebAddress(url)) : nil
+    }
+
+    /// Why the environment's proxy cannot be used; `nil` where there is none, or it can.
+    var proxyObjection: String? {
+        mayUseProxy && unixSocket == nil ? connection.proxy.objection(to: WebAddress(url)) : nil
+    }
 
     package init(
         _ method: String, _ url: String, headers: [(String, String)] = [], body: Body = .none,
@@ -186,8 +220,16 @@ package struct Response: Sendable {
     /// Bytes that were sent for this request, as counted by the kernel; see ``Request/onWire``.
     package var bytesOnWire: Int64
     package var delivery: DeliveryBounds
-    /// The proxy that may have given this answer in place of the server, `host:port`; `nil` for none.
-    package var possibleProxy: String?
+    /// The proxy that may have given this answer in place of the server, for lack of a user; `nil` for none.
+    package var possibleProxy: ProxyServer?
+    /// The HTTP proxy that the request went to as it is, without a connection of its own to the server (`CONNECT`): any
+    /// answer may be the proxy's. `nil` for none.
+    package var plainProxy: ProxyServer?
+    /// It refuses an old answer to a challenge (RFC 7616, section 3.3), or asks for the first one: the credentials are
+    /// not judged.
+    package var refusesOnlyChallenge = false
+    /// What the connection shows; `nil` unless the request asked for it.
+    package var facts: ConnectionFacts?
 
     /// - Parameter delivery: Without it only the bytes that the socket accepted are known.
     package init(
@@ -202,6 +244,11 @@ package struct Response: Sendable {
         self.bytesOnWire = bytesOnWire
         self.delivery = delivery ?? DeliveryBounds(atLeast: 0, atMost: bytesSent)
     }
+
+    /// Whether its headers show that ``plainProxy`` has given it in place of the server.
+    package var isOfProxy: Bool { plainProxy != nil && Proxies.haveAnswered(status, headers) }
+    /// Whether ``plainProxy`` may have given it, by its status.
+    package var mayBeOfProxy: Bool { plainProxy != nil && Proxies.ownStatuses.contains(status) }
 }
 
 /// How much of a request's body has left this machine, as far as the kernel reports it. In bytes of the body; for a

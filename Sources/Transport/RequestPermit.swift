@@ -48,12 +48,40 @@ package struct RequestContext: Sendable {
 /// A transport that sends a request only with a permit.
 package struct PermittedTransport: Sendable {
     private let transport: any Transporting
+    private let connections: (any ConnectionSource)?
 
-    package init(_ transport: any Transporting) { self.transport = transport }
+    package init(_ transport: any Transporting) { self.init(transport, connections: nil) }
+
+    private init(_ transport: any Transporting, connections: (any ConnectionSource)?) {
+        self.transport = transport
+        self.connections = connections
+    }
+
+    /// The same for the requests of one destination, which connect as `source` says.
+    package func connecting(by source: any ConnectionSource) -> PermittedTransport {
+        PermittedTransport(transport, connections: source)
+    }
 
     /// - Throws: ``TransportError`` where no answer came, or where the permit allows no request.
     package func send(
         _ request: Request, with permit: any RequestPermit
+    ) async throws(TransportError) -> Response {
+        guard let connections else { return try await exchange(request, permit) }
+        var request = request
+        let settings = try await connections.settings(for: request)
+        request.connection = request.showsIdentity ? settings : settings.anonymous
+        do throws(TransportError) {
+            let response = try await exchange(request, permit)
+            if response.possibleProxy != nil { await connections.proxyRefused() }
+            return response
+        } catch {
+            if error.kind == .proxy { await connections.proxyRefused() }
+            throw error
+        }
+    }
+
+    private func exchange(
+        _ request: Request, _ permit: any RequestPermit
     ) async throws(TransportError) -> Response {
         let response = try await permit.send(request, over: transport)
         // RFC 9110, section 10.1.1: the server, or a proxy before it, accepts no `Expect`. libcurl repeats the request

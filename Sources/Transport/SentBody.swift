@@ -11,6 +11,10 @@ struct SentBody {
     /// The last bytes of the connection that carried the body, as of the last reading; `nil` where the kernel does not
     /// tell.
     private var tail: Tail?
+    /// libcurl may hold bytes that it counts as sent, in frames of HTTP/2.
+    private let isFramed: Bool
+
+    init(isFramed: Bool = false) { self.isFramed = isFramed }
 
     /// The last bytes that were written to a connection.
     private struct Tail {
@@ -50,8 +54,8 @@ struct SentBody {
     func delivered(given: Int64) -> ClosedRange<Int64> {
         guard let tail else { return 0...max(given, maxSent) }
         // With encryption there are fewer bytes of the body than waiting bytes: so this is only a lower bound.
-        let least = max(acknowledged, maxSent - tail.queued, 0)
-        let most = tail.isSecure ? max(given, maxSent) : maxSent - tail.kept
+        let least = isFramed ? 0 : max(acknowledged, maxSent - tail.queued, 0)
+        let most = tail.isSecure || isFramed ? max(given, maxSent) : maxSent - tail.kept
         return least...max(least, most)
     }
 }

@@ -37,9 +37,11 @@ struct SocketRegistry {
     mutating func opened(_ socket: CInt, by transfer: CurlTransfer) {
         forgetAbandoned()
         open[socket] = Connection(
-            interface: transfer.request.interface, isSecure: transfer.request.url.lowercased().hasPrefix("https:"),
+            interface: transfer.request.interface, isSecure: transfer.request.isEncrypted,
             overhead: transfer.overhead, user: transfer, cookie: Sockets.cookie(socket))
-        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine else { return }
+        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine,
+            !transfer.usesLocalProxy
+        else { return }
         let interface = transfer.request.interface
         if bounds[interface] == nil {
             bounds[interface] = LinkByteBound(
@@ -176,6 +178,14 @@ struct SocketRegistry {
                     socket, LinkByteBound.Member(counts: counts, total: total, overhead: connection.overhead))
             }
             forget(socket, connection)
+        }
+    }
+
+    /// Whether TCP has connected a socket that `transfer` has opened.
+    func hasPeer(_ transfer: CurlTransfer) -> Bool {
+        // The number of a socket that was closed without a report may belong to another file by now.
+        open.contains { socket, connection in
+            connection.user === transfer && connection.cookie == Sockets.cookie(socket) && Sockets.ends(socket) != nil
         }
     }
 

@@ -39,6 +39,7 @@ package final class Transport: Transporting {
         let origin = WebAddress(request.url).origin
         if withoutExpect.withLock({ $0.contains(origin) }) { request.allowsExpectContinue = false }
         let transfer = CurlTransfer(request)
+        if let objection = request.proxyObjection { throw transfer.error(.other, 0, objection) }
         defer { if transfer.answer.refusesExpectation { withoutExpect.withLock { _ = $0.insert(origin) } } }
         try await resolveName(transfer)
         let result = await withTaskCancellationHandler {
@@ -54,9 +55,9 @@ package final class Transport: Transporting {
     /// Finds the addresses of the first machine, where the system may not look them up itself.
     private func resolveName(_ transfer: CurlTransfer) async throws(TransportError) {
         let request = transfer.request
-        guard let servers = request.nameServers, request.unixSocket == nil,
-            case .server(let host, let port)? = WebAddress(request.url).firstStop(usingProxy: request.mayUseProxy),
-            IPAddress(host) == nil, !Proxies.isHere(host)
+        guard let servers = request.nameServers, request.unixSocket == nil, let (host, port) = request.firstStop,
+            IPAddress(host) == nil, !Proxies.isHere(host),
+            request.connection.addresses(of: host, port: port) == nil
         else { return }
         let found: Result<[IPAddress], any Error>
         do { found = .success(try await names.addresses(of: host, servers)) } catch { found = .failure(error) }
@@ -66,7 +67,14 @@ package final class Transport: Transporting {
         if owed.received > 0 { transfer.chargeArrived(owed.received) }
         switch found {
         case .success(let addresses):
-            transfer.resolved = ResolvedName(host: host, port: port, addresses: addresses)
+            let family = request.connection.addressFamily
+            let usable = addresses.filter(family.includes)
+            guard !usable.isEmpty else {
+                throw transfer.error(
+                    .resolve, 0,
+                    "\(host) has no address of the permitted kind (`http.address_family: \(family.rawValue)`)")
+            }
+            transfer.resolved = ResolvedName(host: host, port: port, addresses: usable)
         case .failure(let error as DNSLookup.LookupError):
             switch error {
             case .notAllowed(let text): throw transfer.error(.interface, 0, text)
@@ -101,9 +109,19 @@ struct ResolvedName {
     var host: String
     var port: UInt16
     var addresses: [IPAddress]
+    /// Given by a person, and valid for as long as the configuration.
+    var isFixed = false
 
     /// In the form of CURLOPT_RESOLVE; with `+` it is valid for as long as an answer of libcurl's own.
     var entry: String {
-        "+\(host):\(port):" + addresses.map { $0.isIPv6 ? "[\($0)]" : "\($0)" }.joined(separator: ",")
+        "\(isFixed ? "" : "+")\(host.contains(":") ? "[\(host)]" : host):\(port):"
+            + addresses.map { $0.isIPv6 ? "[\($0)]" : "\($0)" }.joined(separator: ",")
+    }
+}
+
+extension Request {
+    /// The host and port of the first machine that it is sent to.
+    fileprivate var firstStop: (host: String, port: UInt16)? {
+        proxy.map { ($0.host, $0.port) } ?? WebAddress(url).endpoint
     }
 }

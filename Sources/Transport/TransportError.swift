@@ -13,6 +13,12 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         case proxy
         /// No trust: certificate, protocol version.
         case tls
+        /// The server has another public key than those that are pinned.
+        case pinnedKey
+        /// The client's certificate or key cannot be used, or the server does not accept it.
+        case clientCertificate
+        /// A secret that the request needs cannot be read.
+        case secret
         /// TLS was requested, and the other end does not speak it.
         case notTLS
         /// There was no progress for as long as ``Limits`` allow.
@@ -43,6 +49,18 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     /// Bytes that were sent for this request nevertheless, as counted by the kernel; see ``Request/onWire``.
     package let bytesOnWire: Int64
     package let delivery: DeliveryBounds
+    /// The proxy that the request should have gone through.
+    package private(set) var proxy: ProxyServer?
+    /// That proxy had connected to the server (`CONNECT`): the error is the server's.
+    package private(set) var isTunneled = false
+    /// The request would have shown a certificate of the client.
+    package private(set) var showsCertificate = false
+    /// TCP was connected when the time for a connection was over.
+    package private(set) var hasPeer = false
+    /// The same, and it was the server that did not answer in the handshake of TLS.
+    package private(set) var isOfSilentTLS = false
+    /// The status of the answer, where its rest did not come or cannot be read.
+    package private(set) var status: Int?
 
     /// - Parameters:
     ///   - url: The requested address; possible secrets are removed here.
@@ -60,7 +78,69 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         self.delivery = delivery ?? DeliveryBounds(atLeast: 0, atMost: bytesSent)
     }
 
+    /// The words of a connection over TLS that broke. libcurl keeps its first message: where the server closes right after
+    /// the handshake, that is about the address of a socket, and the server's alert is lost.
+    static func explained(_ words: String) -> String {
+        guard words.hasPrefix("getpeername() failed") else { return words }
+        return "the server closed the connection right after the handshake, as one does that requires a client "
+            + "certificate (`http.client_certificate`)"
+    }
+
     package var description: String { "\(url): \(detail)" }
+
+    /// The same for a request that should have gone through a proxy.
+    ///
+    /// - Parameters:
+    ///   - isTunneled: The proxy had connected to the server.
+    ///   - showsCertificate: The request would have shown a certificate of the client.
+    func through(_ proxy: ProxyServer?, isTunneled: Bool, showsCertificate: Bool) -> TransportError {
+        var error = self
+        (error.proxy, error.isTunneled, error.showsCertificate) = (proxy, isTunneled, showsCertificate)
+        return error
+    }
+
+    /// The same for a connection that TCP has made.
+    ///
+    /// - Parameter isInTLS: The server is silent in the handshake of TLS.
+    func withPeer(isInTLS: Bool) -> TransportError {
+        var error = self
+        (error.hasPeer, error.isOfSilentTLS) = (true, isInTLS)
+        return error
+    }
+
+    /// The same after the beginning of an answer; 0 for none.
+    func after(status: Int) -> TransportError {
+        var error = self
+        error.status = status >= 200 ? status : nil
+        return error
+    }
+
+    /// This machine cannot use the certificate or the key that it should show: the server has not judged them.
+    package var isOfOwnCertificate: Bool {
+        kind == .clientCertificate && code == Int32(CURLE_SSL_CERTPROBLEM.rawValue)
+    }
+
+    /// The two ends have no version of TLS in common.
+    package var isOfVersion: Bool {
+        kind == .tls && ["alert protocol version", "unsupported protocol"].contains { detail.contains($0) }
+    }
+
+    /// The file of trusted certificates cannot be used.
+    package var isOfTrustFile: Bool { kind == .tls && code == Int32(CURLE_SSL_CACERT_BADFILE.rawValue) }
+
+    /// The server has refused the handshake with an alert that does not say why: for lack of a client certificate, or
+    /// of a version or cipher that both ends have.
+    package var isOfRefusedHandshake: Bool {
+        kind == .tls && code == Int32(CURLE_SSL_CONNECT_ERROR.rawValue) && !isOfVersion
+            && ["handshake failure", "insufficient security", "access denied", "unknown ca"].contains {
+                detail.contains("alert \($0)")
+            }
+    }
+
+    /// The server has ended the handshake with another alert.
+    package var isOfServersAlert: Bool {
+        kind == .tls && code == Int32(CURLE_SSL_CONNECT_ERROR.rawValue) && !isOfVersion && detail.contains(" alert ")
+    }
 
     /// TLS was requested, and the other end closed the connection before it had shown a certificate.
     package var isOfHandshake: Bool {
@@ -80,12 +160,19 @@ package func withoutSecrets(_ url: String) -> String {
 }
 
 extension TransportError.Kind {
-    /// - Parameter words: The message of the TLS library, whose codes libcurl does not pass on. For data that is no TLS
-    ///   record OpenSSL reports a wrong version number, and GnuTLS an unexpected packet.
-    init(_ code: CURLcode, isConnected: Bool, words: String) {
+    /// - Parameters:
+    ///   - words: The message of the TLS library, whose codes libcurl does not pass on. For data that is no TLS record
+    ///     OpenSSL reports a wrong version number, and GnuTLS an unexpected packet.
+    ///   - hasCertificate: The request shows a certificate of the client.
+    init(_ code: CURLcode, isConnected: Bool, words: String, hasCertificate: Bool) {
         let isNoRecord = ["wrong version number", "packet length too long", "http request", "unexpected TLS packet"]
+        let mayBeAlert = [
+            CURLE_SSL_CONNECT_ERROR, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PEER_FAILED_VERIFICATION,
+        ].contains { $0 == code }
         if code == CURLE_SSL_CONNECT_ERROR, isNoRecord.contains(where: { words.contains($0) }) {
             self = .notTLS
+        } else if mayBeAlert, TLSAlert.refusesClient(words, hasCertificate: hasCertificate) {
+            self = .clientCertificate
         } else {
             self.init(code, isConnected: isConnected)
         }
@@ -93,12 +180,23 @@ extension TransportError.Kind {
 
     /// - Parameter isConnected: Whether the request had a connection by then.
     init(_ code: CURLcode, isConnected: Bool) {
+        // libcurl repeats a request over a new connection when a kept one is closed without an answer. The server may
+        // have received the first one, so that a failure to connect then does not show that it has not.
+        let ofNewConnection = [
+            CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_PROXY,
+        ]
+        if isConnected, ofNewConnection.contains(where: { $0 == code }) {
+            self = .reset
+            return
+        }
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: self = .resolve
         case CURLE_COULDNT_CONNECT: self = .connect
         case CURLE_PROXY: self = .proxy
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: self = .pinnedKey
+        case CURLE_SSL_CERTPROBLEM, CURLE_SSL_CLIENTCERT: self = .clientCertificate
         case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER,
-            CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
+            CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED, CURLE_SSL_ENGINE_NOTFOUND:
             self = .tls
         case CURLE_OPERATION_TIMEDOUT: self = isConnected ? .timedOut : .connect
         case CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE, CURLE_WEIRD_SERVER_REPLY,

@@ -73,8 +73,8 @@ extension WebRequest {
         return Array(given.utf8.dropFirst(7))
     }
 
-    /// The name or address in `Host`, in lower case and without brackets and port; `nil` if it is invalid (RFC 9110,
-    /// section 7.2).
+    /// The name or address in `Host`, in lower case and without brackets, port and a dot at its end; `nil` if it is
+    /// invalid (RFC 9110, section 7.2).
     package var host: String? {
         guard var host = headers["host"]?.lowercased(), !host.isEmpty else { return nil }
         if host.hasPrefix("[") {
@@ -82,7 +82,7 @@ extension WebRequest {
             return String(host[..<end].dropFirst())
         }
         if let cut = host.lastIndex(of: ":") { host = String(host[..<cut]) }
-        return host.isEmpty || host.contains(":") ? nil : host
+        return host.isEmpty || host.contains(":") ? nil : comparableHostName(host)
     }
 }
 

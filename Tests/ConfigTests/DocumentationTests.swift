@@ -135,7 +135,7 @@ struct DocumentationTests {
         let told = SettingsChanges(from: plain, to: try hook("command: [/a]")).changes
         #expect(told == [.init(what: "hook", name: "h", kind: .added, keys: [])])
         // The same holds for each key of a hook except `name`, which identifies it.
-        let web = "url: \"http://h/\", "
+        let web = "url: \"https://h/\", "
         let hookKeys = [
             ("command: [/a]", "command: [/b]", ["command"]),
             ("command: [/a]", "url: \"http://h/\"", ["command", "network", "url"]),

@@ -50,7 +50,7 @@ struct EffectiveTests {
             version: 1
             folders: []
             destinations: {}
-            control: {listen: ":8484", token: {env: TOKEN}, hosts: [nas.lan], certificate: /c.pem, key: /k.pem}
+            control: {listen: ":8484", tokens: [{name: me, secret: {env: TOKEN}}, {name: wall, role: view, secret: {env: WALL}}], hosts: [nas.lan], tls: {certificate: /c.pem, key: /k.pem}, web: false}
             metrics: {textfile: /m/sluice.prom, every: 20s}
             retention: {completed: never, failed: 90m}
             """)
@@ -58,6 +58,8 @@ struct EffectiveTests {
         let again = try read(text)
         #expect(again.settings.control == loaded.settings.control)
         #expect(again.settings.control.remote?.hosts == ["nas.lan"])
+        #expect(again.settings.control.remote?.tokens.map(\.role) == [.operate, .view])
+        #expect(again.settings.control.remote?.servesPage == false)
         #expect(again.settings.metrics == loaded.settings.metrics)
         #expect(again.settings.lists == loaded.settings.lists && again.settings.lists.completed.time == nil)
     }

@@ -115,20 +115,23 @@ struct KeyTests {
         func settings(_ more: String) throws -> Settings {
             try read("version: 1\nfolders: []\ndestinations: {}\nstate: /s\n" + more).settings
         }
-        let listen = #"listen: "127.0.0.1:8484", certificate: /c.pem, key: /k.pem"#
+        let listen = #"listen: "127.0.0.1:8484", tls: {certificate: /c.pem, key: /k.pem}"#
         let alone = try settings("control: {socket: /run/a.sock}")
-        let remote = try settings("control: {socket: /run/a.sock, \(listen), token: {env: A}}")
+        let remote = try settings("control: {socket: /run/a.sock, \(listen), tokens: [{name: me, secret: {env: A}}]}")
         let named = try settings(
-            "control: {socket: /run/b.sock, \(listen), token: {env: B}, hosts: [a, b], trusted_proxies: [10.0.0.0/8]}")
+            "control: {socket: /run/b.sock, \(listen), tokens: [{name: me, secret: {env: B}}], hosts: [a, b], trusted_proxies: [10.0.0.0/8]}"
+        )
         #expect(
             SettingsChanges(from: alone, to: remote).fixed.map { "\($0.key): \($0.old) > \($0.new)" } == [
-                "control.listen: none > 127.0.0.1:8484", "control.hosts: none > ", "control.trusted_proxies: none > ",
-                "control.certificate: none > /c.pem", "control.key: none > /k.pem", "control.token: none > another",
+                "control.listen: none > 127.0.0.1:8484",
+                "control.web: none > true", "control.hosts: none > ", "control.trusted_proxies: none > ",
+                "control.insecure_http: none > false", "control.tokens: none > another",
+                "control.tls: none > /c.pem, /k.pem",
             ])
         #expect(
             SettingsChanges(from: remote, to: named).fixed.map { "\($0.key): \($0.old) > \($0.new)" } == [
                 "control.socket: /run/a.sock > /run/b.sock", "control.hosts:  > a, b",
-                "control.trusted_proxies:  > 10.0.0.0/8", "control.token: what it was > another",
+                "control.trusted_proxies:  > 10.0.0.0/8", "control.tokens: what it was > another",
             ])
     }
 

@@ -22,14 +22,14 @@ extension MistakeTests {
         Mistake(
             "version: 1\nfolders:\n- name: *x",
             """
-            a.yaml:3:9: no anchor `&x` comes before this alias; a text that begins with `*` needs quotes
+            a.yaml:3:9: no anchor of this name comes before the alias; a text that begins with `*` needs quotes
                 3 | - name: *x
                   |         ^
             """),
         Mistake(
             "version: 1\na: &a [*a]",
             """
-            a.yaml:2:8: the alias `*a` is inside the value that it refers to
+            a.yaml:2:8: this alias is inside the value that it refers to
                 2 | a: &a [*a]
                   |        ^
             """),
@@ -73,7 +73,7 @@ extension MistakeTests {
         Mistake(
             "version: 1\nstate: !!str /a",
             """
-            a.yaml:2:8: the tag `tag:yaml.org,2002:str` is not supported here; remove it
+            a.yaml:2:8: a tag (`!…`) is not supported here; remove it
                 2 | state: !!str /a
                   |        ^
             """),

@@ -70,7 +70,6 @@ struct MistakeTests {
         "a key of a later version is distinguished from an unknown one",
         arguments: [
             ("folders: [{name: a, path: /a, KEY: 1}]", Section.folder), ("policy: {KEY: 1}", .policy),
-            ("control: {KEY: 1}", .control),
             ("destinations: {a: {type: tus, KEY: 1}}", .destination), ("KEY: 1", .root),
         ] as [(String, Section)])
     func later(_ yaml: String, _ section: Section) {

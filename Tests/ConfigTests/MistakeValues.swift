@@ -52,7 +52,6 @@ extension MistakeTests {
         Mistake(
             "policy: {concurrency: 3}", "23: policy.concurrency: takes a mapping, like `{total: …}`, not a single value"
         ),
-        Mistake("control: {web: {}}", "11: control.web: `web` is not supported by this version"),
         Mistake(
             "metrics: {textfile: /m/sluice.txt}",
             "21: metrics.textfile: does not end in `.prom`: the node exporter reads no other file"),
@@ -149,7 +148,12 @@ extension MistakeTests {
             "38: hooks[0].headers.Webhook-Id: is set by Sluice; remove it"),
         Mistake(
             "hooks: [{url: \"http://h/\", headers: {\"a(b)\": \"1\"}}]",
-            "38: hooks[0].headers.a(b): takes a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon, not `a(b)`"
+            "38: hooks[0].headers: takes a header's name: 1 to 64 letters, digits, `-` and `_`, without space or colon; "
+                + "what is written here is not shown, since it may be a secret"
+        ),
+        Mistake(
+            "hooks: [{url: \"http://h/\", ca_file: /c.pem}]",
+            "37: hooks[0].ca_file: has no effect: `url` begins with `http://`; write `https://` there, or take this out"
         ),
         Mistake(
             "hooks: [{command: [/a], timeout: 1h}]",
@@ -352,27 +356,45 @@ extension MistakeTests {
         Mistake(
             "destinations: {a: 3}", "19: destinations.a: takes a mapping, like `{type: tus, …}`, not a single value"),
         Mistake(
-            "control: {token: {env: A}}", "18: control.token: has no effect without `listen`"),
+            "control: {tokens: [{name: me, secret: {env: A}}]}", "19: control.tokens: has no effect without `listen`"),
         Mistake("control: {hosts: [nas]}", "18: control.hosts: has no effect without `listen`"),
+        Mistake("control: {web: {}}", "16: control.web: takes `true` or `false`, not a mapping"),
         Mistake(
-            "control: {listen: \":8484\"}",
-            "10: control.token: `token` is missing; the API on TCP needs a token: `token: {file: /etc/sluice/control.token}`"
+            "control: {listen: \"127.0.0.1:8484\"}",
+            "10: control.tokens: `tokens` is missing; the API on TCP needs a token: `tokens: [{name: me, secret: {file: /etc/sluice/control.token}}]`"
         ),
         Mistake(
-            "control: {listen: 8484, token: {env: A}}",
+            "control: {token: {env: A}}",
+            "11: control.token: tokens are a list: `tokens: [{name: me, secret: {file: /etc/sluice/control.token}}]`"),
+        Mistake(
+            "control: {listen: \":8484\", tokens: [{name: me, secret: {env: A}}]}",
+            "19: control.listen: others on the network could read the tokens: add `tls: {certificate: …, key: …}`, listen on "
+                + "127.0.0.1 behind a proxy that has a certificate, or permit it with `insecure_http: true`"),
+        Mistake(
+            "control: {listen: 8484, tokens: [{name: me, secret: {env: A}}]}",
             "19: control.listen: takes an address and a port, like `127.0.0.1:8484` or `:8484`, not `8484`"),
         Mistake(
-            "control: {listen: \"::1:84\", token: {env: A}}",
+            "control: {listen: \"::1:84\", tokens: [{name: me, secret: {env: A}}]}",
             "19: control.listen: takes an IPv6 address in brackets: [::1]:84"),
         Mistake(
-            "control: {listen: \":84840\", token: {env: A}}",
+            "control: {listen: \":84840\", tokens: [{name: me, secret: {env: A}}]}",
             "19: control.listen: takes an address and a port, like `127.0.0.1:8484` or `:8484`, not `:84840`"),
         Mistake(
-            "control: {listen: \":84\", token: {env: A}, hosts: [\"nas:84\"]}",
-            "51: control.hosts[0]: takes a name like `nas.example`, without port, not `nas:84`"),
+            "control: {listen: \"127.0.0.1:84\", tokens: [{name: me, secret: {env: A}}], hosts: [\"nas:84\"]}",
+            "83: control.hosts[0]: takes a name like `nas.example` or an address, without port, not `nas:84`"),
         Mistake(
-            "control: {listen: \":84\", token: {env: A}, key: /k}",
-            "48: control.key: goes with `certificate`: both are PEM files"),
+            "control: {listen: \":84\", tokens: [{name: me, secret: {env: A}}], tls: {key: /k}}",
+            "71: control.tls.certificate: `certificate` is missing; TLS needs both, as PEM files"),
+        Mistake(
+            "control: {listen: \"127.0.0.1:84\", tokens: [{secret: {env: A}}]}",
+            "44: control.tokens[0].name: `name` is missing; it says in the log who did something, like `name: me`"),
+        Mistake(
+            "control: {listen: \"127.0.0.1:84\", tokens: [{name: me, role: admin, secret: {env: A}}]}",
+            "61: control.tokens[0].role: takes `view` or `operate`, not `admin`"),
+        Mistake(
+            "control: {listen: \"127.0.0.1:84\", tokens: [{name: me, secret: {env: A}}, {name: me, secret: {env: B}}]}",
+            "81: control.tokens[1].name: another token is called `me`, at a.yaml:2:45"),
+        Mistake("control: {listen: \"127.0.0.1:84\", tokens: []}", "43: control.tokens: is empty; write `tokens: [{"),
         Mistake("control: {port: 84}", "11: control.port: the port belongs in `listen`"),
     ]
 }

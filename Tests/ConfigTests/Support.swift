@@ -18,6 +18,13 @@ let types: [DestinationSchema] = [
             SettingKey("parallel", .whole(1...8), "partial uploads"),
             SettingKey("note", .text, "for people"),
             SettingKey("title", .template, "the title"),
+            SettingKey(
+                "http",
+                .section([
+                    SettingKey("headers", .headers, "more headers"),
+                    SettingKey("auth", .choice(["basic", "bearer", "digest"]), "how requests are authorised"),
+                    SettingKey("user", .text, "who asks"),
+                ]), "how requests connect"),
         ]),
     DestinationSchema(
         name: "directory", summary: "a folder of this machine",

@@ -27,10 +27,31 @@ struct AuthorizerTests {
         }
     }
 
-    private func request(_ headers: [String: String]) -> WebRequest {
+    private static func token(_ read: @escaping @Sendable () async throws -> String) -> ControlServer.Token {
+        ControlServer.Token(ControlClientIdentity(name: "me", role: .operate), read: read)
+    }
+
+    private func request(
+        _ headers: [String: String], _ method: String = "GET", _ path: String = "/v1/status"
+    ) -> WebRequest {
         WebRequest(
-            method: "GET", path: "/v1/status", rawTarget: "/v1/status", query: [:], headers: headers,
+            method: method, path: path, rawTarget: path, query: [:], headers: headers,
             peer: WebPeer(address: "192.0.2.7"))
+    }
+
+    /// An authorizer of an address on all interfaces.
+    private func authorizer(
+        names: [String] = [], listen: String = "0.0.0.0:8484", clocks: any Clocks = ManualClocks(),
+        sessions: WebSessions? = nil, viewer: String? = nil,
+        say: @escaping @Sendable (String) -> Void = { _ in }, read: @escaping @Sendable () async throws -> String
+    ) async throws -> TokenAuthorizer {
+        var tokens = [ControlServer.Token(ControlClientIdentity(name: "me", role: .operate), read: read)]
+        if let viewer {
+            tokens.append(ControlServer.Token(ControlClientIdentity(name: "wall", role: .view)) { viewer })
+        }
+        return TokenAuthorizer(
+            listen: try ListenAddress(listen), names: names,
+            tokens: try await ControlTokens(tokens, clocks: clocks, say: say), sessions: sessions)
     }
 
     @Test(
@@ -41,6 +62,7 @@ struct AuthorizerTests {
             (["host": "[::1]:8484", "authorization": "Bearer s3cret"], nil),
             (["host": "192.0.2.1", "authorization": "Bearer s3cret"], nil),
             (["host": "NAS.local:8484", "authorization": "Bearer s3cret"], nil),
+            (["host": "nas.local.:8484", "authorization": "Bearer s3cret"], nil),
             (["host": "nas.local:84", "origin": "http://nas.local:84", "authorization": "Bearer s3cret"], nil),
             (["host": "nas.local", "origin": "https://NAS.local", "authorization": "Bearer s3cret"], nil),
             (["host": "evil.example", "authorization": "Bearer s3cret"], 421),
@@ -57,9 +79,7 @@ struct AuthorizerTests {
         ] as [([String: String], Int?)])
     func table(_ headers: [String: String], _ status: Int?) async throws {
         let kept = Kept()
-        let door = try await TokenAuthorizer(names: ["nas.local"], clocks: ManualClocks(), say: { _ in }) {
-            try kept.read()
-        }
+        let door = try await authorizer(names: ["nas.local", "192.0.2.1"]) { try kept.read() }
         let denial = door.denial(of: request(headers))
         let refusal = denial?.reply
         // Only a client that guesses a token has to wait.
@@ -70,7 +90,29 @@ struct AuthorizerTests {
         if case .bytes(let body)? = refusal?.body {
             #expect(!String(decoding: body, as: UTF8.self).contains("s3cre"))
         }
-        #expect(await door.mayChange(WebPeer(address: "192.0.2.7")))
+        if status == nil { #expect(await door.changeDenial(of: request(headers, "POST", "/v1/pause")) == nil) }
+    }
+
+    @Test("an address in `Host` is one that is listened on, or one that is configured")
+    func addresses() async throws {
+        func status(_ listen: String, _ host: String) async throws -> Int? {
+            let door = try await authorizer(names: ["198.51.100.1"], listen: listen) { "s3cret" }
+            return door.denial(of: request(["host": host, "authorization": "Bearer s3cret"]))?.reply.status
+        }
+        for (listen, host, expected) in [
+            ("0.0.0.0:1", "127.0.0.1", nil), ("0.0.0.0:1", "203.0.113.77", 421), ("0.0.0.0:1", "198.51.100.1:1", nil),
+            ("192.0.2.5:1", "192.0.2.5:1", nil), ("192.0.2.5:1", "192.0.2.6:1", 421), ("[::]:1", "[2001:db8::1]", 421),
+        ] as [(String, String, Int?)] { #expect(try await status(listen, host) == expected, "\(listen) \(host)") }
+    }
+
+    @Test("a client with the role `view` may read, and may change nothing")
+    func roles() async throws {
+        let door = try await authorizer(names: ["nas.local"], viewer: "only to look") { "s3cret" }
+        let headers = ["host": "nas.local", "authorization": "Bearer only to look"]
+        #expect(door.denial(of: request(headers)) == nil)
+        #expect(door.denial(of: request(headers, "POST", "/v1/pause")) == nil)
+        #expect(await door.changeDenial(of: request(headers, "POST", "/v1/pause"))?.contains("role: view") == true)
+        #expect(door.name(of: request(headers)) == "wall (192.0.2.7)")
     }
 
     @Test("a changed token applies in time, and an unreadable one keeps the old one, logged once")
@@ -79,22 +121,22 @@ struct AuthorizerTests {
         let (old, new) = ("a secret of a good length", "another secret of a better length")
         kept.state.withLock { $0.token = old }
         let said = Mutex<[String]>([])
-        let door = try await TokenAuthorizer(
-            names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
-        ) { try kept.read() }
+        let door = try await authorizer(clocks: clocks, say: { line in said.withLock { $0.append(line) } }) {
+            try kept.read()
+        }
         func status(_ token: String) -> Int? {
             door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer \(token)"]))?.reply.status
         }
         kept.state.withLock { $0.token = new }
         #expect(status(old) == nil)
         #expect(kept.state.withLock(\.reads) == 1)
-        clocks.advance(by: TokenAuthorizer.freshness)
+        clocks.advance(by: ControlTokens.freshness)
         try await eventually("the new token is accepted") { status(new) == nil }
         #expect(status(old) == 401)
         for _ in 0..<2 {
             kept.state.withLock { $0.token = "" }
             let before = kept.state.withLock(\.reads)
-            clocks.advance(by: TokenAuthorizer.freshness)
+            clocks.advance(by: ControlTokens.freshness)
             try await eventually("the token has been read") {
                 _ = status(new)
                 return kept.state.withLock(\.reads) > before
@@ -110,12 +152,12 @@ struct AuthorizerTests {
         let (kept, clocks) = (Kept(), ManualClocks())
         kept.state.withLock { $0.token = isFirst ? "fifteen letters" : "sixteen letters." }
         let said = Mutex<[String]>([])
-        let door = try await TokenAuthorizer(
-            names: [], clocks: clocks, say: { line in said.withLock { $0.append(line) } }
-        ) { try kept.read() }
+        let door = try await authorizer(clocks: clocks, say: { line in said.withLock { $0.append(line) } }) {
+            try kept.read()
+        }
         #expect(said.withLock(\.count) == (isFirst ? 1 : 0))
         kept.state.withLock { $0.token = "shorter" }
-        clocks.advance(by: TokenAuthorizer.freshness)
+        clocks.advance(by: ControlTokens.freshness)
         try await eventually("the new token is accepted") {
             door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
         }
@@ -128,7 +170,8 @@ struct AuthorizerTests {
         let (folder, daemon, kept) = (TemporaryFolder(), FakeDaemon([.sample()]), Kept())
         let socket = folder.path.appending("control.sock")
         let server = try await ControlServer.start(
-            socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { try kept.read() },
+            socket: socket,
+            remote: .init(listen: try ListenAddress("127.0.0.1:0"), tokens: [Self.token { try kept.read() }]),
             operations: daemon)
         let port = try #require(server.port)
         let transport = Transport()
@@ -162,24 +205,27 @@ struct AuthorizerTests {
         let folder = TemporaryFolder()
         let socket = folder.path.appending("control.sock")
         let first = try await ControlServer.start(
-            socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" }, operations: FakeDaemon([]))
+            socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0"), tokens: [Self.token { "t" }]),
+            operations: FakeDaemon([]))
         let port = try #require(first.port)
         let other = folder.path.appending("other.sock")
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
-                socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:\(port)")) { "t" },
+                socket: other,
+                remote: .init(listen: try ListenAddress("127.0.0.1:\(port)"), tokens: [Self.token { "t" }]),
                 operations: FakeDaemon([]))
         }
         #expect(try FileStatus.ifPresent(at: other) == nil)
         await #expect(throws: Kept.Gone.self) {
             _ = try await ControlServer.start(
-                socket: other, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { throw Kept.Gone() },
+                socket: other,
+                remote: .init(listen: try ListenAddress("127.0.0.1:0"), tokens: [Self.token { throw Kept.Gone() }]),
                 operations: FakeDaemon([]))
         }
         // Another server has the socket, so the address is released.
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
-                socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0")) { "t" },
+                socket: socket, remote: .init(listen: try ListenAddress("127.0.0.1:0"), tokens: [Self.token { "t" }]),
                 operations: FakeDaemon([]))
         }
         await first.stop()
@@ -211,7 +257,8 @@ struct AuthorizerTests {
         let listen = try ListenAddress("127.0.0.1:0")
         let socket = folder.path.appending("control.sock")
         let server = try await ControlServer.start(
-            socket: socket, remote: .init(listen: listen, identity: one.identity) { "t" }, operations: FakeDaemon([]))
+            socket: socket, remote: .init(listen: listen, identity: one.identity, tokens: [Self.token { "t" }]),
+            operations: FakeDaemon([]))
         let port = try #require(server.port)
         let transport = Transport()
         let headers = [("Authorization", "Bearer t")]
@@ -230,7 +277,8 @@ struct AuthorizerTests {
         let mixed = TLSIdentity(certificate: one.identity.certificate, key: two.identity.key)
         await #expect(throws: WebServerError.self) {
             _ = try await ControlServer.start(
-                socket: socket, remote: .init(listen: listen, identity: mixed) { "t" }, operations: FakeDaemon([]))
+                socket: socket, remote: .init(listen: listen, identity: mixed, tokens: [Self.token { "t" }]),
+                operations: FakeDaemon([]))
         }
     }
 }

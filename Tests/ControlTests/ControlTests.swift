@@ -101,11 +101,12 @@ struct ControlTests {
             _ = try await line.client.retry(Selection(all: true))
             _ = try await line.client.add(
                 AddRequest(
-                    path: hexadecimal([0x2F, 0xFF, 0x0A]), to: ["d"], key: "k", context: ["A_b": "c"], again: true))
+                    path: hexadecimal([0x2F, 0xFF, 0x0A]), to: ["d"], key: "k", context: ["A_b": "c"],
+                    uploadURL: "http://a/u", again: true))
             #expect(
                 line.daemon.asked == [
                     "pause a,b|all|f|d|7200", "pause ||f|||after part", "resume ||||", "cancel x||||", "retry |all|||",
-                    #"add /\xff\x0a|["d"]|k|["A_b": "c"]|true"#,
+                    #"add /\xff\x0a|["d"]|k|["A_b": "c"]|true|http://a/u"#,
                 ])
         }
     }
@@ -116,6 +117,7 @@ struct ControlTests {
             ("/v1/pause", #"{"destination":"nas"}"#, "pause |||nas|", ""),
             ("/v1/retry", "{}", "retry ||||", ""),
             ("/v1/uploads", #"{"path":"2f61"}"#, "add /a|[]||[:]|false", ""),
+            ("/v1/uploads", #"{"path":"2f61","upload_url":"http://a/u"}"#, "add /a|[]||[:]|false|http://a/u", ""),
             ("/v1/pause", #"{"destinaton":"nas"}"#, nil, "no key `destinaton`; there are: ids, all"),
             ("/v1/uploads", #"{"path":"2f61","agan":true}"#, nil, "no key `agan`; there are: path, to"),
             ("/v1/uploads", "{}", nil, "`path` is missing"),
@@ -242,7 +244,7 @@ struct ControlTests {
 
     @Test("a user who is neither root nor in the daemon's group may read but not change")
     func access() async throws {
-        let access = Access(user: 100, group: 200) { user, group in user == 300 && group == 200 }
+        let access = SocketAccess(user: 100, group: 200) { user, group in user == 300 && group == 200 }
         #expect(await access.mayChange(.init(user: 0, group: 0)))
         #expect(await access.mayChange(.init(user: 100, group: 1)))
         #expect(await access.mayChange(.init(user: 5, group: 200)))

@@ -107,6 +107,14 @@ final class FakeDaemon: Operations {
         return [AllowanceView(destination: destination ?? "archive", space: nil, quotas: [])]
     }
 
+    func failures() async throws -> FailuresView {
+        _ = try note("failures")
+        return FailuresView(destinations: [])
+    }
+    func routes() async throws -> RoutesView {
+        _ = try note("routes")
+        return .sample
+    }
     func plan(_ query: PlanQuery) async throws -> PlanView {
         _ = try note("plan \(query.until?.description ?? "")|\(query.rate.map(String.init) ?? "")")
         return .sample
@@ -116,7 +124,8 @@ final class FakeDaemon: Operations {
         let path = FilePath(bytes: bytes(hexadecimal: request.path) ?? []).display
         return UploadsReply(
             uploads: try note(
-                "add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)"))
+                "add \(path)|\(request.to)|\(request.key ?? "")|\(request.context)|\(request.again)"
+                    + (request.uploadURL.map { "|\($0)" } ?? "")))
     }
 
     func receive(
@@ -125,7 +134,8 @@ final class FakeDaemon: Operations {
         let words = [
             request.name, request.to.joined(separator: ","), request.key ?? "",
             request.context.map { "\($0)=\($1)" }.sorted().joined(separator: ","),
-            request.headers.map { "\($0)=\($1)" }.sorted().joined(separator: ","), request.url ?? "",
+            request.headers.map { "\($0)=\($1)" }.sorted().joined(separator: ","),
+            request.url ?? request.uploadURL ?? "",
         ]
         let uploads = try note("receive \(words.joined(separator: "|"))")
         if let gate = state.withLock({ $0.gate }) { for await _ in gate { break } }
@@ -152,6 +162,9 @@ final class FakeDaemon: Operations {
         UploadsReply(uploads: try note("retry", selection))
     }
 
+    func prioritize(_ selection: Selection) async throws -> UploadsReply {
+        UploadsReply(uploads: try note("priority \(selection.priority ?? 0)", selection))
+    }
     func remove(_ selection: Selection) async throws -> UploadsReply {
         UploadsReply(uploads: try note("remove", selection))
     }
@@ -188,6 +201,9 @@ final class FakeDaemon: Operations {
             ], next: "2", sent: 512, received: 256)
     }
 
+    func trace(_ name: String, _ request: TraceRequest) async throws -> TraceReply {
+        TraceReply(entries: [], next: 0, ended: true, dropped: 0)
+    }
     func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         _ = try note("orphans \(name) \(request.abort == true)")
         return OrphansReply(
@@ -296,6 +312,14 @@ extension PlanView {
                         until: "2026-11-20T21:00:00.000Z", seconds: 144_000)
                 ], obstacles: [])
         ], notes: [])
+}
+
+extension RoutesView {
+    static let sample = RoutesView(destinations: [
+        DestinationRoutesView(
+            destination: "archive", way: RouteView(interface: "wan0", address: "192.0.2.7", text: "it is not metered"),
+            otherWays: [RouteView(interface: "wwan0", text: "metered, and policy forbids that")])
+    ])
 }
 
 extension MetricsView {

@@ -77,6 +77,19 @@ struct ReceivingTests {
         }
     }
 
+    @Test("the address of an upload that exists travels in a header, and not in the address of the request")
+    func given() async throws {
+        try await withLine { line in
+            let pipe = try Pipe()
+            async let reply = line.client.receive(
+                ReceiveRequest(name: "a", uploadURL: "http://nas/u/1"), from: pipe.stream)
+            pipe.end()
+            _ = try await reply
+            #expect(line.daemon.asked == ["receive a|||||http://nas/u/1"])
+            #expect(ReceiveRequest(name: "a", uploadURL: "http://nas/u/1").pairs.map(\.0) == ["name"])
+        }
+    }
+
     @Test("slow bytes are passed on as they come, and others are answered meanwhile")
     func silent() async throws {
         try await withLine { line in

@@ -95,7 +95,7 @@ struct RequestTests {
         "usage accepts known parameters, and refuses others with a reason",
         arguments: [
             ("", 200, "usage 7|3|||"), ("?days=2&by=network&folder=a%20b", 200, "usage 2|3|network||a b"),
-            ("?day=2", 400, "usage takes no `day`; it takes: days, months, by, destination, folder"),
+            ("?day=2", 400, "usage takes no `day`; it takes: days, months, minutes, by, destination, folder"),
             ("?days=x", 400, "days is `x`; it takes a whole number"),
         ])
     func usage(_ query: String, _ status: Int, _ expected: String) async throws {

@@ -38,6 +38,32 @@ struct SecretReaderTests {
         #expect(try await provider.current().headers.map(\.1) == ["Bearer newest"])
     }
 
+    @Test("without the daemon a command with `network: policy` reaches nothing, and another one does")
+    func confined() async throws {
+        let server = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(server) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let port = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer -> UInt16 in
+                guard bind(server, pointer, size) == 0, listen(server, 5) == 0 else { return 0 }
+                getsockname(server, pointer, &size)
+                return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee.sin_port.bigEndian }
+            }
+        }
+        try #require(port > 0)
+        // bash opens a connection by itself.
+        let words = ["/bin/bash", "-c", "exec 3<>/dev/tcp/127.0.0.1/\(port) && echo reached"]
+        #expect(try await reader.read(.command(words)).reveal() == "reached")
+        let held = await problem(.command(words, servers: ProgramServers()), reader.of("nas"))
+        #expect(held?.isHeld == true)
+        #expect(held.map { "\($0)".contains("check --running") } == true)
+        // One that needs no network works.
+        #expect(try await reader.read(.command(["/bin/echo", "key"], servers: ProgramServers())).reveal() == "key")
+    }
+
     @Test("after one owner's secret is read again, no other is")
     func owners() async throws {
         let path = try folder.write("token", Array("old".utf8))

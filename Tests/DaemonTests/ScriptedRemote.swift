@@ -51,6 +51,9 @@ final class ScriptedRemote: Destination {
         var space: RemoteSpace?
         var isUnreachable = false
         var looks = 0
+        /// Its answers to questions for its size limit: none for a remote without one.
+        var sizeLimits: [Int64?]?
+        var sizeQuestions = 0
         var parts: [Int] = []
         var mediaID: String?
         var renewal: CredentialRenewal?
@@ -313,6 +316,21 @@ final class ScriptedRemote: Destination {
     /// The number of queries so far.
     var looks: Int { state.withLock { $0.looks } }
     var reportsSpace: Bool { state.withLock { $0.tellsSpace } }
+
+    /// The largest file that it takes from now on; `nil` for a failing question. The last answer stays.
+    func limit(to sizes: [Int64?]) { state.withLock { $0.sizeLimits = sizes } }
+    var sizeQuestions: Int { state.withLock { $0.sizeQuestions } }
+    var limitsSize: Bool { state.withLock { $0.sizeLimits != nil } }
+
+    func querySizeLimit(context: RequestContext) async throws(UploadError) -> Int64? {
+        let limit = state.withLock { state in
+            state.sizeQuestions += 1
+            guard let limits = state.sizeLimits else { return Int64?.none }
+            return (limits.count > 1 ? state.sizeLimits?.removeFirst() : limits.first) ?? nil
+        }
+        guard let limit else { throw UploadError(Self.failure, remedy: .retry(after: nil)) }
+        return limit
+    }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let (space, isUnreachable) = state.withLock { state in

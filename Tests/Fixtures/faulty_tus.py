@@ -1,6 +1,6 @@
 """A third-party tus server (the package resumable-upload) that misbehaves as it is told.
 
-    faulty_tus.py FOLDER [--max-chunk=BYTES] [VERB=STEP,STEP…]…
+    faulty_tus.py FOLDER [--max-chunk=BYTES] [--expiry=SECONDS] [VERB=STEP,STEP…]…
 
 Each request of VERB takes the next of its steps; without one it is served as usual. Steps:
 
@@ -148,6 +148,8 @@ os.makedirs(f"{folder}/up", exist_ok=True)
 extra = {"max_chunk_size": int(options["max-chunk"])} if "max-chunk" in options else {}
 if "max-size" in options:
     extra["max_size"] = int(options["max-size"])
+if "expiry" in options:
+    extra["upload_expiry"] = int(options["expiry"])
 Handler.tus_server = TusServer(
     storage=SQLiteStorage(db_path=f"{folder}/tus.db", upload_dir=f"{folder}/up"),
     base_path="/files",

@@ -170,7 +170,7 @@ struct HookSenderTests {
         struct Proxied: Transporting {
             func send(_ request: Request) async throws(TransportError) -> Response {
                 var response = Response(status: 401, url: request.url)
-                response.possibleProxy = "proxy.lan:3128"
+                response.possibleProxy = ProxyServer("proxy.lan:3128", origin: .environment(variable: "http_proxy"))
                 return response
             }
         }
@@ -183,6 +183,28 @@ struct HookSenderTests {
             return
         }
         #expect(text.contains("proxy.lan:3128") && text.contains("`http_proxy`"))
+    }
+
+    @Test("a refusal that a proxy has given in place of the server loses no notice", arguments: [true, false])
+    func refusedByProxy(_ isOfProxy: Bool) async throws {
+        struct Proxied: Transporting {
+            let headers: Headers
+
+            func send(_ request: Request) async throws(TransportError) -> Response {
+                var response = Response(status: 403, headers: headers, url: request.url)
+                response.plainProxy = ProxyServer("proxy.lan:3128", origin: .environment(variable: "http_proxy"))
+                return response
+            }
+        }
+        let proxied = Proxied(headers: isOfProxy ? ["Server": "tinyproxy/1.11.1"] : [:])
+        let sender = HookSender(
+            transport: PermittedTransport(proxied), secrets: SecretReader(), clocks: SystemClocks())
+        let target = Hook.Target.web(WebHook(url: "http://nas.lan/hook"))
+        switch await sender.deliver(notice, by: HookDelivery(target), within: .seconds(20)) {
+        case .retry(let text, _, nil):
+            #expect(isOfProxy && text.contains("the proxy proxy.lan:3128, as `http_proxy`"), "\(text)")
+        case let other: #expect(!isOfProxy, "\(other)")
+        }
     }
 
     @Test(

@@ -128,7 +128,8 @@ struct TusProtocolTests {
         try await ReceiverFixture.open(maxSize: 5) { inbox in
             let reply = try await inbox.ask("OPTIONS", "/files/", ["Tus-Resumable": ""])
             #expect(reply.headers["tus-version"] == "1.0.0")
-            #expect(reply.headers["tus-extension"] == "creation,termination")
+            #expect(reply.headers["tus-extension"] == "creation,creation-with-upload,termination")
+            #expect(reply.headers["sluice-idempotent-creation"] == "1")
             #expect(reply.headers["tus-max-size"] == "5")
             #expect(reply.headers["sluice-space-free"].flatMap { Int64($0) } ?? -1 >= 0)
         }

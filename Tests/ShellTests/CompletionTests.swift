@@ -32,6 +32,7 @@ struct CompletionTests {
         #expect(
             Set(fixed.map(\.1)) == [
                 "list", "state", "by", "unknown", "metered", "roaming", "lan", "log-level", "log-format", "test-file",
+                "format",
             ],
             "a new option needs a test line in its shell")
         for (_, _, words) in fixed {

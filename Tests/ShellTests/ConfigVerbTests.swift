@@ -111,7 +111,7 @@ struct ConfigVerbTests {
             #expect(status == .config, "\(verb)")
             #expect(screen.output.isEmpty && !screen.errors.contains("abcdefgh"))
             #expect(screen.errors.contains("a secret is in a file that others can read (mode 0644)"))
-            #expect(!screen.errors.contains("has no `s`"), "\(screen.errors)")
+            #expect(!screen.errors.contains("does not have"), "\(screen.errors)")
         }
         try #require(file.withCString { chmod($0, 0o600) } == 0)
         #expect(await output(["--config", file]).contains("literal: hidden"))

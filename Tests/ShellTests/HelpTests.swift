@@ -74,9 +74,9 @@ struct HelpTests {
             let names = verb.options.map(\.name)
             // The kinds of destination are the program's own.
             #expect(names.contains("config") || verb.name == "destinations")
-            // The output of `metrics` is for programs, that of `systemd-paths` for systemd; `demo`, `edit` and `init` are
-            // for people.
-            let never = ["run", "receive", "demo", "metrics", "edit", "init", "systemd-paths"]
+            // The output of `metrics` is for programs, that of `systemd-paths` for systemd; `demo`, `edit`, `init`,
+            // `report` and `top` are for people.
+            let never = ["run", "receive", "demo", "metrics", "edit", "init", "systemd-paths", "top", "report"]
             #expect(never.contains(verb.name) || names.contains("json"))
             #expect(Set(names).count == names.count)
         }

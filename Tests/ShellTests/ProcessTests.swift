@@ -26,10 +26,10 @@ struct ProcessTests {
         return FilePath(bytes: buffer.prefix(max(0, count))).parent.appending("sluice")
     }
 
-    private func start(_ arguments: [String]) throws -> Child {
+    private func start(_ arguments: [String], environment: [String: String] = [:]) throws -> Child {
         let name = hexadecimal(Random.bytes(4))
         return try Child(
-            binary, arguments, output: folder.path.appending(FilePath(name + ".out")),
+            binary, arguments, environment: environment, output: folder.path.appending(FilePath(name + ".out")),
             errors: folder.path.appending(FilePath(name + ".err")))
     }
 
@@ -122,8 +122,9 @@ struct ProcessTests {
             }
         }
         let expected: [(name: String, verdict: String, words: String)] = [
-            ("ready", "ok", "tus 1.0.0 with creation"), ("401", "failed", "answered 401 to OPTIONS: check the token"),
-            ("403", "failed", "answered 403 to OPTIONS: check the token"),
+            ("ready", "ok", "tus 1.0.0 with creation"),
+            ("401", "failed", "answered 401 to OPTIONS: check `token` or `http.auth`: none is configured"),
+            ("403", "failed", "answered 403 to OPTIONS: check `token` or `http.auth`: none is configured"),
             ("404", "failed", "answered 404 to OPTIONS: nothing is there; check the address"),
             ("301", "failed", "answered 301 to OPTIONS, which redirects elsewhere; check the address"),
             ("500", "failed", "answered 500 to OPTIONS; uploads wait until it works"),
@@ -149,6 +150,52 @@ struct ProcessTests {
         for (name, verdict, words) in expected {
             #expect(said.contains("\(verdict) destination to-\(name) \(words)"), "\(said)")
         }
+    }
+
+    @Test("a check fails at a proxy of the environment that cannot be used, and names its variable and no password")
+    func environment() async throws {
+        try Files.makeFolders(folder.path.appending("drop"))
+        let root = folder.path.display
+        let text = """
+            version: 1
+            state: \(root)/state
+            staging: {path: \(root)/staging}
+            folders: [{name: cam, path: \(root)/drop, upload_to: [nas]}]
+            destinations: {nas: {type: tus, url: "http://192.0.2.7/files/"}}
+            control: {socket: \(root)/control.sock}
+
+            """
+        let file = try folder.write("proxy.yaml", Array(text.utf8))
+        let child = try start(
+            ["check", "--config", file.display], environment: ["http_proxy": "http://bob:planted@bücher:3128"])
+        #expect(try await child.end(within: .seconds(20)) == .status(76))
+        let said = try child.standardOutput().split(whereSeparator: { $0 == " " || $0 == "\n" }).joined(separator: " ")
+        #expect(said.contains("`http_proxy` of the environment is no address of a proxy"), "\(said)")
+        #expect(!said.contains("planted") && !said.contains("check the address"), "\(said)")
+    }
+
+    @Test("a mistake in an item of a list of a destination has the place of the item")
+    func item() async throws {
+        let text = """
+            version: 1
+            folders: []
+            destinations:
+              nas:
+                type: tus
+                url: https://nas.example/
+                http:
+                  no_proxy:
+                    - example.org
+                    - http://example.org
+                  resolve: ["nas.example:443:192.0.2.7", nas]
+
+            """
+        let file = try folder.write("items.yaml", Array(text.utf8))
+        let child = try start(["check", "--config", file.display])
+        #expect(try await child.end(within: .seconds(20)) == .status(78))
+        let words = try child.standardError()
+        #expect(words.contains("\(file):10:11: destinations.nas.http.no_proxy[1]: "), "\(words)")
+        #expect(words.contains("\(file):11:46: destinations.nas.http.resolve[1]: "), "\(words)")
     }
 
     @Test("a configuration error starts its line with the place, as editors expect")

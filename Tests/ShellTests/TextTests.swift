@@ -236,6 +236,16 @@ struct TextTests {
         #expect(lines.contains("source        delete: pending"))
     }
 
+    @Test("an unfinished upload that the destination drops shows how far it came, and until when")
+    func resumable() {
+        var upload = UploadView.sample(state: .waiting)
+        upload.remote = RemoteView(
+            resumable: ResumableView(offset: 12_000_000, expiresAt: "2026-11-20T09:00:00.000Z"))
+        let lines = detailLines(UploadDetail(upload: upload, attempts: []), screenOf(120), now: now)
+        let at = Units.moment("2026-11-20T09:00:00.000Z", now: now)
+        #expect(lines.contains("remote        continues at 12.0 MB, dropped there at \(at)"))
+    }
+
     @Test("a coloured status line is wrapped where a plain one is")
     func wrappedStatus() {
         func lines(isColoured: Bool) -> [String] {

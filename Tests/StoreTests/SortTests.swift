@@ -55,4 +55,31 @@ struct SortTests {
         }
         #expect(try await names() == ["f3", "f2", "f1", "f4", "f0"])
     }
+
+    @Test("an unfinished upload that its destination drops within the hour goes first in its priority")
+    func expiring() async throws {
+        let scene = try await Scene(sorting: .newestFirst)
+        var uploads: [String] = []
+        for number in 0..<6 {
+            let file = Scene.file("f\(number)", modified: Int64(number))
+            uploads += try await scene.stage(
+                Scene.arrival(file, priority: number == 5 ? 1 : 0), sha256: noise(32, seed: UInt64(number))
+            ).uploads
+        }
+        // Begun, and expired long ago, in two hours, in 50 and in 40 minutes.
+        let seconds: [Int64] = [-700, 7200, 3000, 2400]
+        for (upload, second) in zip(uploads, seconds) {
+            let claim = try #require(
+                try await scene.store.claim(only: upload, skippingDuplicatesOf: []) { _ in nil })
+            var checkpoint = Checkpoint(["url": "u"])
+            checkpoint.expires = scene.clocks.wall().advanced(by: .seconds(second))
+            let (id, begun) = (claim.upload.id, checkpoint)
+            _ = try await scene.store.write { try $0.checkpoints.record(begun, for: id) }
+            #expect(try await scene.store.read { try $0.uploads.find(upload) }?.expires == checkpoint.expires)
+            _ = try await scene.store.write { try $0.attempts.finish(id, .yielded) }
+        }
+        var names: [FilePath] = []
+        while let claim = try await scene.store.claim("nas", passingOver: []) { names.append(claim.upload.name) }
+        #expect(names == ["f5", "f3", "f2", "f4", "f1", "f0"])
+    }
 }

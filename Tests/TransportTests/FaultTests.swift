@@ -171,6 +171,18 @@ struct FaultTests {
         #expect(server.seen.count == requests)
     }
 
+    @Test("a server that dies with a request over a kept connection may have received it")
+    func deadServer() async throws {
+        let holder = Mutex<FakeServer?>(nil)
+        let server = try FakeServer { exchange in
+            if exchange.number == 1 { return exchange.reply(200) }
+            holder.withLock { $0?.stop() }
+        }
+        holder.withLock { $0 = server }
+        _ = try await transport.send(Request("GET", server.url))
+        #expect(await failure(Request("POST", server.url))?.kind == .reset)
+    }
+
     @Test("an endless header is cut off")
     func headerFlood() async throws {
         let server = try FakeServer { exchange in
@@ -180,6 +192,24 @@ struct FaultTests {
             }
         }
         #expect(await failure(Request("GET", server.url))?.kind == .tooLarge)
+    }
+
+    @Test("many interim responses are no endless header")
+    func interimFlood() async throws {
+        let server = try FakeServer { exchange in
+            _ = exchange.body()
+            let line = "X: \(String(repeating: "a", count: 1000))"
+            for _ in 0..<128 { exchange.raw("HTTP/1.1 104 Upload Resumption Supported\r\n\(line)\r\n\r\n") }
+            exchange.reply(403)
+        }
+        #expect(try await transport.send(Request("PATCH", server.url, body: .bytes([1]))).status == 403)
+        let endless = try FakeServer { exchange in
+            exchange.raw("HTTP/1.1 104 Upload Resumption Supported\r\n")
+            for _ in 0..<100_000 where !exchange.isGone {
+                exchange.raw("X: \(String(repeating: "a", count: 500))\r\n")
+            }
+        }
+        #expect(await failure(Request("GET", endless.url))?.kind == .tooLarge)
     }
 
     @Test("a body over its limit is cut off, a streamed one is not")

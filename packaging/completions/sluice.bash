@@ -23,14 +23,17 @@ _sluice_takes() {
         "run --config" | "run --log-level" | "run --log-format" | "run --wait") return 0 ;;
         "init --folder" | "init --to" | "init --token-file" | "init --after" | "init --metered" | "init --hours" | "init --test-file" | "init --from" | "init --config") return 0 ;;
         "demo --config") return 0 ;;
-        "check --folder" | "check --destination" | "check --test-file" | "check --config" | "check --socket") return 0 ;;
+        "check --folder" | "check --destination" | "check --test-file" | "check --test-size" | "check --config" | "check --socket") return 0 ;;
         "config --config") return 0 ;;
+        "report --output" | "report --format" | "report --config" | "report --socket") return 0 ;;
         "edit --config" | "edit --socket") return 0 ;;
         "doctor --config") return 0 ;;
         "hook --config" | "hook --socket") return 0 ;;
         "rebuild --unknown" | "rebuild --config") return 0 ;;
         "receive --into" | "receive --listen" | "receive --token-file" | "receive --trusted-proxy" | "receive --max-size" | "receive --config" | "receive --log-level" | "receive --log-format") return 0 ;;
         "status --config" | "status --socket") return 0 ;;
+        "top --config" | "top --socket") return 0 ;;
+        "web --config" | "web --socket") return 0 ;;
         "list --list" | "list --state" | "list --destination" | "list --folder" | "list --text" | "list --context" | "list --since" | "list --until" | "list --limit" | "list --config" | "list --socket") return 0 ;;
         "show --config" | "show --socket") return 0 ;;
         "why --config" | "why --socket") return 0 ;;
@@ -40,13 +43,15 @@ _sluice_takes() {
         "quota --config" | "quota --socket") return 0 ;;
         "remote --limit" | "remote --config" | "remote --socket") return 0 ;;
         "orphans --config" | "orphans --socket") return 0 ;;
+        "trace --for" | "trace --max" | "trace --output" | "trace --config" | "trace --socket") return 0 ;;
         "metrics --config" | "metrics --socket") return 0 ;;
         "events --since" | "events --config" | "events --socket") return 0 ;;
-        "add --to" | "add --name" | "add --key" | "add --context" | "add --header" | "add --url" | "add --config" | "add --socket") return 0 ;;
+        "add --to" | "add --name" | "add --key" | "add --context" | "add --header" | "add --url" | "add --upload-url" | "add --config" | "add --socket") return 0 ;;
         "pause --folder" | "pause --destination" | "pause --for" | "pause --config" | "pause --socket") return 0 ;;
         "resume --folder" | "resume --destination" | "resume --config" | "resume --socket") return 0 ;;
         "cancel --folder" | "cancel --destination" | "cancel --config" | "cancel --socket") return 0 ;;
         "retry --folder" | "retry --destination" | "retry --config" | "retry --socket") return 0 ;;
+        "priority --set" | "priority --folder" | "priority --destination" | "priority --config" | "priority --socket") return 0 ;;
         "remove --config" | "remove --socket") return 0 ;;
         "flush --list" | "flush --folder" | "flush --destination" | "flush --config" | "flush --socket") return 0 ;;
         "allow --folder" | "allow --rule" | "allow --for" | "allow --config" | "allow --socket") return 0 ;;
@@ -63,7 +68,7 @@ _sluice_takes() {
 
 _sluice_value() {
     case "$verb $option" in
-        *" --config" | *" --socket" | "init --folder" | *" --token-file" | "init --from")
+        *" --config" | *" --socket" | "init --folder" | *" --token-file" | "init --from" | *" --output")
             compopt -o default ;;
         *" --log-level")
             _sluice_words error warning notice info debug ;;
@@ -73,10 +78,12 @@ _sluice_value() {
             _sluice_words pause allow ;;
         *" --test-file")
             _sluice_words removable any none ;;
-        "check --folder" | "list --folder" | "policy --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
+        "check --folder" | "list --folder" | "policy --folder" | "usage --folder" | "pause --folder" | "resume --folder" | "cancel --folder" | "retry --folder" | "priority --folder" | "flush --folder" | "allow --folder" | "rescan --folder")
             _sluice_ask folders ;;
         *" --destination" | "policy --to" | "add --to")
             _sluice_ask destinations ;;
+        *" --format")
+            _sluice_words html markdown ;;
         *" --unknown")
             _sluice_words fail send assume-sent ;;
         *" --into")
@@ -100,15 +107,18 @@ _sluice_options() {
         run) _sluice_words --config --log-level --log-format --once --wait --json --help ;;
         init) _sluice_words --folder --to --token-file --after --metered --hours --start --test-file --offline --from --config --help ;;
         demo) _sluice_words --keep --config --help ;;
-        check) _sluice_words --running --folder --destination --test-file --json --config --socket --help ;;
+        check) _sluice_words --running --folder --destination --test-file --test-size --json --config --socket --help ;;
         destinations) _sluice_words --json --help ;;
         config) _sluice_words --json --config --help ;;
+        report) _sluice_words --output --format --hide-names --offline --config --socket --help ;;
         edit) _sluice_words --config --socket --help ;;
         doctor) _sluice_words --json --config --help ;;
         hook) _sluice_words --json --config --socket --help ;;
         rebuild) _sluice_words --dry-run --yes --unknown --offline --force --json --config --help ;;
         receive) _sluice_words --into --listen --token-file --trusted-proxy --max-size --config --log-level --log-format --help ;;
         status) _sluice_words --follow --json --config --socket --help ;;
+        top) _sluice_words --config --socket --help ;;
+        web) _sluice_words --view --json --config --socket --help ;;
         list) _sluice_words --list --state --destination --folder --text --context --since --until --limit --json --config --socket --help ;;
         show) _sluice_words --json --config --socket --help ;;
         why) _sluice_words --json --config --socket --help ;;
@@ -118,13 +128,15 @@ _sluice_options() {
         quota) _sluice_words --json --config --socket --help ;;
         remote) _sluice_words --limit --foreign --json --config --socket --help ;;
         orphans) _sluice_words --abort --json --config --socket --help ;;
+        trace) _sluice_words --for --max --output --json --config --socket --help ;;
         metrics) _sluice_words --config --socket --help ;;
         events) _sluice_words --since --json --config --socket --help ;;
-        add) _sluice_words --to --name --key --context --header --url --again --json --config --socket --help ;;
+        add) _sluice_words --to --name --key --context --header --url --upload-url --again --json --config --socket --help ;;
         pause) _sluice_words --all --folder --destination --for --after-part --json --config --socket --help ;;
         resume) _sluice_words --all --folder --destination --json --config --socket --help ;;
         cancel) _sluice_words --all --folder --destination --json --config --socket --help ;;
         retry) _sluice_words --all --folder --destination --json --config --socket --help ;;
+        priority) _sluice_words --set --all --folder --destination --json --config --socket --help ;;
         remove) _sluice_words --json --config --socket --help ;;
         flush) _sluice_words --list --folder --destination --json --config --socket --help ;;
         allow) _sluice_words --folder --metered --quota --rule --rules --window --for --end --json --config --socket --help ;;
@@ -141,8 +153,8 @@ _sluice_options() {
 
 _sluice_operands() {
     case $verb in
-        '') _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
-        destinations) _sluice_words tus directory chunked-form vimeo s3 oss apsara-vod ;;
+        '') _sluice_words run init demo check destinations config report edit doctor hook rebuild receive status top web list show why plan policy usage quota remote orphans trace metrics events add pause resume cancel retry priority remove flush allow limit reload rescan folder systemd-paths completions version help ;;
+        destinations) _sluice_words tus resumable-http directory chunked-form vimeo s3 oss apsara-vod ;;
         config) _sluice_words schema ;;
         show) _sluice_ask uploads; compopt -o default ;;
         why) _sluice_ask uploads; compopt -o default ;;
@@ -151,16 +163,18 @@ _sluice_operands() {
         quota) _sluice_ask destinations ;;
         remote) _sluice_ask destinations ;;
         orphans) _sluice_ask destinations ;;
+        trace) _sluice_ask destinations ;;
         add) compopt -o default ;;
         pause) _sluice_ask uploads ongoing; compopt -o default ;;
         resume) _sluice_ask uploads ongoing; compopt -o default ;;
         cancel) _sluice_ask uploads ongoing; compopt -o default ;;
         retry) _sluice_ask uploads failed; compopt -o default ;;
+        priority) _sluice_ask uploads ongoing; compopt -o default ;;
         remove) _sluice_ask uploads completed; compopt -o default ;;
         allow) _sluice_ask uploads ongoing; compopt -o default ;;
         limit) _sluice_words off ;;
         completions) _sluice_words bash zsh fish ;;
-        help) _sluice_words run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help ;;
+        help) _sluice_words run init demo check destinations config report edit doctor hook rebuild receive status top web list show why plan policy usage quota remote orphans trace metrics events add pause resume cancel retry priority remove flush allow limit reload rescan folder systemd-paths completions version help ;;
     esac
 }
 

@@ -44,12 +44,15 @@ complete -c sluice -n '__sluice_at' -a demo -d 'show an upload that is cut in th
 complete -c sluice -n '__sluice_at' -a check -d 'check the configuration, and the folders, hooks and destinations that it names'
 complete -c sluice -n '__sluice_at' -a destinations -d 'list the kinds of destination, their presets and their keys'
 complete -c sluice -n '__sluice_at' -a config -d 'print the effective configuration, and where each setting comes from'
+complete -c sluice -n '__sluice_at' -a report -d 'write what is needed to judge this machine from afar into one file'
 complete -c sluice -n '__sluice_at' -a edit -d 'change the configuration in an editor, check it, and reload the daemon'
 complete -c sluice -n '__sluice_at' -a doctor -d 'find out what prevents Sluice from working well on this machine'
 complete -c sluice -n '__sluice_at' -a hook -d 'send a test event to a hook, and print the result'
 complete -c sluice -n '__sluice_at' -a rebuild -d 'build a new database when the old one is damaged or lost'
 complete -c sluice -n '__sluice_at' -a receive -d 'receive uploads: a tus server that stores files in a folder'
 complete -c sluice -n '__sluice_at' -a status -d 'show what the daemon does, and why uploads wait'
+complete -c sluice -n '__sluice_at' -a top -d 'watch and control the uploads on a full screen'
+complete -c sluice -n '__sluice_at' -a web -d 'print a link that opens the web page and signs you in'
 complete -c sluice -n '__sluice_at' -a list -d 'show uploads, newest first'
 complete -c sluice -n '__sluice_at' -a show -d 'show everything about one upload'
 complete -c sluice -n '__sluice_at' -a why -d 'explain why an upload waits, or why a file is not uploaded'
@@ -59,6 +62,7 @@ complete -c sluice -n '__sluice_at' -a usage -d 'show how much was sent and rece
 complete -c sluice -n '__sluice_at' -a quota -d 'show how much may still be sent to a destination: its free space, and its quotas'
 complete -c sluice -n '__sluice_at' -a remote -d 'list the objects at a destination, and which of them this installation uploaded'
 complete -c sluice -n '__sluice_at' -a orphans -d 'list or remove unfinished uploads at a destination that no upload here continues'
+complete -c sluice -n '__sluice_at' -a trace -d 'record the requests to a destination, and their answers'
 complete -c sluice -n '__sluice_at' -a metrics -d 'print metrics in the text format of Prometheus'
 complete -c sluice -n '__sluice_at' -a events -d 'follow events, one on each line'
 complete -c sluice -n '__sluice_at' -a add -d 'queue files, folders or standard input for upload'
@@ -66,6 +70,7 @@ complete -c sluice -n '__sluice_at' -a pause -d 'hold uploads until you resume t
 complete -c sluice -n '__sluice_at' -a resume -d 'release uploads that you paused'
 complete -c sluice -n '__sluice_at' -a cancel -d 'cancel uploads, and remove their unfinished data from the destination'
 complete -c sluice -n '__sluice_at' -a retry -d 'begin failed or cancelled uploads again'
+complete -c sluice -n '__sluice_at' -a priority -d 'send ongoing uploads earlier or later than others'
 complete -c sluice -n '__sluice_at' -a remove -d 'take finished uploads off their lists; uploaded files and sources stay'
 complete -c sluice -n '__sluice_at' -a flush -d 'clear the lists of finished uploads'
 complete -c sluice -n '__sluice_at' -a allow -d 'make an exception from policy rules for uploads, for a while'
@@ -107,6 +112,7 @@ complete -c sluice -n '__sluice_at check' -l running -d 'let the running daemon 
 complete -c sluice -n '__sluice_at check' -l folder -d 'only this folder' -x -a '(__sluice_ask folders)'
 complete -c sluice -n '__sluice_at check' -l destination -d 'only this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at check' -l test-file -d 'removable, any or none: send one file to each destination, and remove it there; nothing is sent by default' -x -a 'removable any none'
+complete -c sluice -n '__sluice_at check' -l test-size -d 'with --test-file: the size of that file, to see the speed; 100MB at most' -x
 complete -c sluice -n '__sluice_at check' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l socket -d 'with --running: the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
@@ -114,12 +120,20 @@ complete -c sluice -n '__sluice_at check' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at destinations' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at destinations' -l help -d 'print this text'
-complete -c sluice -n '__sluice_at destinations' -a 'tus directory chunked-form vimeo s3 oss apsara-vod'
+complete -c sluice -n '__sluice_at destinations' -a 'tus resumable-http directory chunked-form vimeo s3 oss apsara-vod'
 
 complete -c sluice -n '__sluice_at config' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at config' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at config' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at config' -a 'schema'
+
+complete -c sluice -n '__sluice_at report' -l output -d 'a new file instead of standard output (or -o FILE)' -r -F
+complete -c sluice -n '__sluice_at report' -l format -d 'html (default) or markdown' -x -a 'html markdown'
+complete -c sluice -n '__sluice_at report' -l hide-names -d 'replace names of files by short digests'
+complete -c sluice -n '__sluice_at report' -l offline -d 'contact no destination'
+complete -c sluice -n '__sluice_at report' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at report' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at report' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at edit' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at edit' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
@@ -158,6 +172,16 @@ complete -c sluice -n '__sluice_at status' -l json -d 'print one JSON object (or
 complete -c sluice -n '__sluice_at status' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at status' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at status' -l help -d 'print this text'
+
+complete -c sluice -n '__sluice_at top' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at top' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at top' -l help -d 'print this text'
+
+complete -c sluice -n '__sluice_at web' -l view -d 'a link to look only'
+complete -c sluice -n '__sluice_at web' -l json -d 'print one JSON object (or one on each line), for programs'
+complete -c sluice -n '__sluice_at web' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at web' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at web' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at list' -l list -d 'only this list: ongoing, completed, failed or cancelled, or the history of uploads that left these lists' -x -a 'ongoing completed failed cancelled history'
 complete -c sluice -n '__sluice_at list' -l state -d 'only this state: cancelled, completed, expired, failed, finishing, opening, paused, queued, settling, staging, superseded, uploading or waiting' -x -a 'cancelled completed expired failed finishing opening paused queued settling staging superseded uploading waiting'
@@ -252,6 +276,15 @@ complete -c sluice -n '__sluice_at orphans' -l socket -d 'the daemon\'s socket (
 complete -c sluice -n '__sluice_at orphans' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at orphans' -a '(__sluice_ask destinations)'
 
+complete -c sluice -n '__sluice_at trace' -l for -d 'how long; 10m by default, 1d at most' -x
+complete -c sluice -n '__sluice_at trace' -l max -d 'how much is written at most; 20MB by default' -x
+complete -c sluice -n '__sluice_at trace' -l output -d 'a new file instead of standard output (or -o FILE)' -r -F
+complete -c sluice -n '__sluice_at trace' -l json -d 'print one JSON object (or one on each line), for programs'
+complete -c sluice -n '__sluice_at trace' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at trace' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at trace' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at trace' -a '(__sluice_ask destinations)'
+
 complete -c sluice -n '__sluice_at metrics' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at metrics' -l help -d 'print this text'
@@ -268,6 +301,7 @@ complete -c sluice -n '__sluice_at add' -l key -d 'your own name for the upload;
 complete -c sluice -n '__sluice_at add' -l context -d 'a value of your own that is stored with the upload, and shown with it' -x
 complete -c sluice -n '__sluice_at add' -l header -d 'a quoted extra header for this upload\'s requests, sent to its destination\'s address only; its value is never shown' -x
 complete -c sluice -n '__sluice_at add' -l url -d 'create the upload at this address instead of the destination\'s; scheme, host and port must be the same' -x
+complete -c sluice -n '__sluice_at add' -l upload-url -d 'send the file to the upload that exists at this address, and create none; scheme, host and port must be those of the destination' -x
 complete -c sluice -n '__sluice_at add' -l again -d 'upload files that were uploaded before, too'
 complete -c sluice -n '__sluice_at add' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at add' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
@@ -312,6 +346,16 @@ complete -c sluice -n '__sluice_at retry' -l config -d 'the configuration file (
 complete -c sluice -n '__sluice_at retry' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at retry' -l help -d 'print this text'
 complete -c sluice -n '__sluice_at retry' -a '(__sluice_ask uploads failed)' -F
+
+complete -c sluice -n '__sluice_at priority' -l set -d 'the priority: -1000 to 1000' -x
+complete -c sluice -n '__sluice_at priority' -l all -d 'all ongoing uploads'
+complete -c sluice -n '__sluice_at priority' -l folder -d 'ongoing uploads of this folder' -x -a '(__sluice_ask folders)'
+complete -c sluice -n '__sluice_at priority' -l destination -d 'ongoing uploads to this destination' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at priority' -l json -d 'print one JSON object (or one on each line), for programs'
+complete -c sluice -n '__sluice_at priority' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
+complete -c sluice -n '__sluice_at priority' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
+complete -c sluice -n '__sluice_at priority' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at priority' -a '(__sluice_ask uploads ongoing)' -F
 
 complete -c sluice -n '__sluice_at remove' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at remove' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
@@ -380,4 +424,4 @@ complete -c sluice -n '__sluice_at version' -l config -d 'ignored: this verb rea
 complete -c sluice -n '__sluice_at version' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at help' -l help -d 'print this text'
-complete -c sluice -n '__sluice_at help' -a 'run init demo check destinations config edit doctor hook rebuild receive status list show why plan policy usage quota remote orphans metrics events add pause resume cancel retry remove flush allow limit reload rescan folder systemd-paths completions version help'
+complete -c sluice -n '__sluice_at help' -a 'run init demo check destinations config report edit doctor hook rebuild receive status top web list show why plan policy usage quota remote orphans trace metrics events add pause resume cancel retry priority remove flush allow limit reload rescan folder systemd-paths completions version help'

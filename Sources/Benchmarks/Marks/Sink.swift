@@ -4,8 +4,8 @@ internal import Linux
 internal import Synchronization
 internal import TestKit
 
-/// A server that drops all received bytes, as fast as the kernel permits: for `PUT`, for tus 1.0 with creation, or as a
-/// bucket.
+/// A server that drops all received bytes, as fast as the kernel permits: for `PUT`, for tus 1.0 with creation and
+/// concatenation, or as a bucket.
 ///
 /// Bytes are dropped inside the kernel (`MSG_TRUNC`, tcp(7)), so that the sender is measured.
 final class Sink: Sendable {
@@ -90,7 +90,11 @@ final class Sink: Sendable {
         case "POST":
             let number = state.withLock { state in
                 state.lastCreation = arrival
-                state.uploads.append((field("upload-length") ?? 0, 0))
+                let joined = Self.partialUploads(in: lines).compactMap { number in
+                    state.uploads.indices.contains(number) ? state.uploads[number].offset : nil
+                }
+                let size = joined.reduce(0, +)
+                state.uploads.append((field("upload-length") ?? size, size))
                 return state.uploads.count - 1
             }
             send(
@@ -122,6 +126,14 @@ final class Sink: Sendable {
         let bytes = Array(text.utf8)
         // Answers are shorter than any socket's buffer; a closed connection is noticed by the next read.
         _ = Glibc.send(connection, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+    }
+
+    /// The numbers of the uploads that a creation joins (tus 1.0, "Upload-Concat"): each address ends with one.
+    private static func partialUploads(in lines: [Substring]) -> [Int] {
+        guard let line = lines.first(where: { $0.lowercased().hasPrefix("upload-concat: final;") }) else { return [] }
+        return line.drop { $0 != ";" }.dropFirst().split(separator: " ").compactMap { url in
+            url.lastIndex(of: "/").flatMap { Int(url[$0...].dropFirst()) }
+        }
     }
 
     private static func end(of head: [UInt8]) -> Int? {

@@ -65,6 +65,29 @@ final class ProblemCollector {
         add(.warning, text(), at: place, key: key, in: file)
     }
 
+    /// - Parameter destination: The path of the destination.
+    func report(_ objection: SettingObjection, at place: ConfigLocation, of destination: String) {
+        let key = "\(destination).\(objection.key)"
+        if objection.isWarning {
+            warning(objection.problem, at: place, key: key)
+        } else {
+            error(objection.problem, at: place, key: key)
+        }
+    }
+
+    /// Whether no message may repeat what is at a place, since it may be a secret.
+    func hides(_ place: ConfigLocation) -> Bool { sources[place.file].covers(line: place.line, column: place.column) }
+
+    /// What messages say in place of it.
+    static let hidden = "what is written here is not shown, since it may be a secret"
+
+    /// The path of an entry of a mapping; the mapping's own, where the key itself may be a secret.
+    func path(of entry: Node.Entry, in path: String) -> String {
+        if hides(entry.place) { return path }
+        let key = withoutAddressSecrets(entry.key)
+        return path.isEmpty ? key : "\(path).\(key)"
+    }
+
     /// The place that a rule of the configuration names: `sluice.yaml:12`.
     func location(of place: String) -> ConfigLocation? {
         guard let colon = place.lastIndex(of: ":"), let line = Int(place[place.index(after: colon)...]),
@@ -124,9 +147,10 @@ final class ProblemCollector {
     }
 }
 
-/// A text from the file in a message: in backticks, on one line, not too long.
+/// A text from the file in a message: in backticks, on one line, not too long, without secrets of an address.
 func quoted(_ text: String) -> String {
-    let shown = FilePath(text.count > 60 ? text.prefix(59) + "…" : text).display
+    let safe = withoutAddressSecrets(text)
+    let shown = FilePath(safe.count > 60 ? safe.prefix(59) + "…" : safe).display
     return "`\(shown)`"
 }
 

@@ -29,11 +29,18 @@ package struct SettingsChanges: Hashable, Sendable {
     package init(from old: Settings, to new: Settings) {
         fixed = Self.fixedKeys.filter { $0.differs(old, new) }
             .map { Fixed(key: $0.name, old: $0.text(of: old), new: $0.text(of: new)) }
-        if old.control.remote?.token != new.control.remote?.token {
+        if old.control.remote?.tokens != new.control.remote?.tokens {
             fixed.append(
                 Fixed(
-                    key: "control.token", old: old.control.remote == nil ? "none" : "what it was",
+                    key: "control.tokens", old: old.control.remote == nil ? "none" : "what it was",
                     new: new.control.remote == nil ? "none" : "another"))
+        }
+        let (tls, nextTLS) = (old.control.remote?.tls, new.control.remote?.tls)
+        if tls != nextTLS {
+            func text(_ files: RemoteControlSettings.TLSFiles?) -> String {
+                files.map { "\($0.chain.display), \($0.key.display)" } ?? "none"
+            }
+            fixed.append(Fixed(key: "control.tls", old: text(tls), new: text(nextTLS)))
         }
         changes =
             Self.compare(
@@ -59,9 +66,11 @@ package struct SettingsChanges: Hashable, Sendable {
     private static let fixedKeys: [Key<Settings>] =
         [Key("state", \.state, .path)]
         + StagingSettings.keys.filter { $0.name == "path" }.map { $0.of(\.staging, below: "staging") }
-        + ControlSettings.keys.filter { $0.name != "token" }.map { $0.of(\.control, below: "control") }
+        + ControlSettings.keys.filter { !["tokens", "tls"].contains($0.name) }.map {
+            $0.of(\.control, below: "control")
+        }
     /// For the manual.
-    static var namesOfFixedKeys: [String] { fixedKeys.map(\.name) + ["control.token"] }
+    static var namesOfFixedKeys: [String] { fixedKeys.map(\.name) + ["control.tokens", "control.tls"] }
 
     private static func compare<T: Hashable>(
         _ what: String, _ old: [T], _ new: [T], name: (T) -> String, keys: (T, T) -> [String]

@@ -31,12 +31,27 @@ extension ListRetention {
 extension ControlSettings {
     static let keys: [Key<Self>] = [
         Key("socket", \.socket, .path), Key("listen", of: \.remote?.listen).takes(.listen),
-        Key("token", of: \.remote?.token) { $1.secret($0) }.takes(.secret),
-        Key("hosts", of: \.remote?.hosts).takes(.list(.hostName)).printed { $0.remote?.hosts != [] },
+        Key("tokens", of: { $0.remote?.tokens }) { $1.tokens($0) }.takes(.list(.section("control.tokens[]"))),
+        Key("tls", of: { $0.remote?.tls }) { $1.tlsFiles($0) }.takes(.section("control.tls")),
+        Key("web", of: \.remote?.servesPage).takes(.flag),
+        Key("hosts", of: \.remote?.hosts).takes(.list(.host)).printed { $0.remote?.hosts != [] },
         Key("trusted_proxies", of: \.remote?.trustedProxies).takes(.list(.proxy)).printed {
             $0.remote?.trustedProxies != []
         },
-        Key("certificate", of: \.remote?.certificate?.chain).takes(.path),
-        Key("key", of: \.remote?.certificate?.key).takes(.path),
+        Key("insecure_http", of: \.remote?.allowsPlainHTTP).takes(.flag).printed {
+            $0.remote?.allowsPlainHTTP == true
+        },
     ]
+}
+
+extension ControlToken {
+    static let keys: [Key<Self>] = [
+        Key("name", \.name, .name),
+        Key("role", \.role),
+        Key("secret", of: \.secret) { $1.secret($0) }.takes(.secret),
+    ]
+}
+
+extension RemoteControlSettings.TLSFiles {
+    static let keys: [Key<Self>] = [Key("certificate", \.chain, .path), Key("key", \.key, .path)]
 }

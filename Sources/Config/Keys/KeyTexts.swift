@@ -121,6 +121,10 @@ enum KeyTexts {
         SECRET.env |  | an environment variable of the daemon
         SECRET.credential |  | a systemd credential: `LoadCredential=NAME:/path` in the unit
         SECRET.command |  | a program by its absolute path, and its arguments; it prints the secret
+        SECRET.network | `any` | with `command`, at a destination: whether the connections of the program obey the policy \
+        of that destination (`policy`), or are its own (`any`)
+        SECRET.ports | `[80, 443]` | with `network: policy`: the ports that the program may connect to
+        SECRET.hosts | every host | with `network: policy`: the only hosts that the program may connect to
         SECRET.literal |  | the secret itself; Sluice warns, and refuses it if group or others can read the \
         configuration file
         policy.concurrency |  | parallel uploads
@@ -228,13 +232,19 @@ enum KeyTexts {
         control.socket | `/run/sluice/control.sock` | the socket of the command line
         control.listen | none | where the API listens on TCP; with port 0 the system chooses the port, and the log \
         names it
-        control.token | required with `listen` | a request with this token (`Authorization: Bearer …`) may see and \
-        do everything
-        control.hosts | none | names of this machine that requests may use, besides `localhost` and its addresses
+        control.tokens | required with `listen` | who may use the API over TCP, and its web page
+        control.tokens[].name | required | who has the token, for the log; unique
+        control.tokens[].role | `operate` | `operate` may see and do everything, `view` may change nothing
+        control.tokens[].secret | required | sent as `Authorization: Bearer …`, or typed into the web page
+        control.tls | required unless `listen` is an address of 127.0.0.0/8 or `::1` | the certificate for HTTPS
+        control.tls.certificate | required | the certificate, followed by those that lead to the authority
+        control.tls.key | required | its private key
+        control.web | `true` | whether the address also serves the web page
+        control.hosts | none | names and addresses of this machine that requests may use, besides `localhost` and its \
+        own addresses
         control.trusted_proxies | none | proxies whose `X-Forwarded-For` Sluice trusts: limits and the log use the \
         address in it
-        control.certificate | none | for TLS: the certificate, followed by those that lead to the authority
-        control.key | none | for TLS: the private key
+        control.insecure_http | `false` | permits other machines to send tokens without TLS
         metrics.textfile | none | file with the content of `/metrics`, for the node exporter
         metrics.status_file | none | file with the content of `GET /v1/status`, as JSON
         metrics.every | `30s` | how often Sluice writes them
@@ -252,7 +262,7 @@ enum KeyTexts {
         hooks[].headers | none | headers of the post: texts, or secrets; with `url`
         hooks[].secret | none | signs the post; with `url`
         hooks[].ca_file | the system's | PEM certificates to trust, for a server with a certificate of its own; with \
-        `url`
+        a `url` that begins with `https://`
         hooks[].network | `policy` with `url`, `any` with `command` | with `url`: whether notices obey `policy`, or are \
         sent at any time and speed over any network that is not forbidden; with `command`: whether the program gets a \
         proxy that obeys `policy`, and is held to it, or opens sockets of its own

@@ -110,8 +110,13 @@ struct Section: Sendable {
     static let retry = Section(path: "policy.retry", Backoff.uploadKeys)
     static let control = Section(
         path: "control", ControlSettings.keys,
-        futureKeys: ["web"],
-        elsewhere: ["tls": "TLS needs the PEM files `certificate` and `key`", "port": "the port belongs in `listen`"])
+        elsewhere: [
+            "token": "tokens are a list: `tokens: [{name: me, secret: {file: /etc/sluice/control.token}}]`",
+            "certificate": "`certificate` belongs under `tls`", "key": "`key` belongs under `tls`",
+            "port": "the port belongs in `listen`",
+        ])
+    static let controlToken = Section(path: "control.tokens[]", ControlToken.keys)
+    static let controlTLS = Section(path: "control.tls", RemoteControlSettings.TLSFiles.keys)
     static let metrics = Section(path: "metrics", MetricsSettings.keys)
     static let retention = Section(
         path: "retention", ListRetention.keys,
@@ -119,8 +124,12 @@ struct Section: Sendable {
     static let hook = Section(path: "hooks[]", Hook.keys, exactlyOneOf: ["command", "url"])
     static let hookRetry = Section(path: "hooks[].retry", Backoff.keys)
     static let secret = Section(
-        path: "SECRET", keys: SecretForm.allCases.map(\.rawValue),
-        kinds: ["file": .path, "env": .text, "credential": .name, "command": .program, "literal": .text],
+        path: "SECRET", keys: SecretForm.allCases.map(\.rawValue) + ["network", "ports", "hosts"],
+        kinds: [
+            "file": .path, "env": .text, "credential": .name, "command": .program, "literal": .text,
+            "network": .word(HookNetwork.allCases.map(\.rawValue)), "ports": .list(.whole(1...65_535)),
+            "hosts": .list(.host),
+        ],
         exactlyOneOf: SecretForm.allCases.map(\.rawValue))
 
     private static let laterPolicy = ["limit", "power"]
@@ -129,7 +138,7 @@ struct Section: Sendable {
         root, staging, folder, settle, require, afterUpload, group, folderStaging, export, folderRetry, destination,
         destinationRetry, policy, concurrency, slots, window, rate, pause, condition, route, network, quota, busy,
         retry,
-        control, metrics,
+        control, controlToken, controlTLS, metrics,
         retention, hook, hookRetry, beforeUpload, secret,
     ]
 
@@ -140,6 +149,14 @@ struct Section: Sendable {
         if let text = elsewhere[key] { return text }
         return "no setting is called \(quoted(key)) here"
             + suggestion(for: key, among: keys, else: "allowed here: \(keys.joined(separator: ", "))")
+    }
+
+    /// The same for a key that no message may repeat: it may be a text at the place of a key.
+    func objection(toHidden key: String) -> String {
+        if let name = keys.first(where: { key.hasPrefix($0 + ":") }) { return "needs a blank after `\(name):`" }
+        if let name = keys.first(where: { key.hasPrefix($0 + " ") }) { return "needs a colon after `\(name)`" }
+        return "has a key that is not allowed here, and is not shown, since it may be a secret; allowed: "
+            + keys.joined(separator: ", ") + ". A text with a comma or a colon needs quotes"
     }
 }
 

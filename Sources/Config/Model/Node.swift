@@ -9,6 +9,8 @@ struct Node {
     struct Entry {
         var key: String
         var place: ConfigLocation
+        /// The end of the key.
+        var end: ConfigLocation
         var value: Node
     }
 
@@ -35,6 +37,14 @@ struct Node {
 
     /// The text of a single value.
     var scalar: String? { if case .scalar(let text, _) = content { text } else { nil } }
+
+    /// The place of an item of a list, which is written as `[0]`; the list's own, where there is none.
+    func place(ofItem index: Substring) -> ConfigLocation {
+        guard case .list(let items) = content, let number = Int(index.dropFirst().dropLast()),
+            items.indices.contains(number)
+        else { return start }
+        return items[number].start
+    }
 
     /// The kind of node, for messages.
     var kindName: String {
@@ -87,7 +97,8 @@ struct NodeReader {
     }
 
     private mutating func node(_ event: YAMLEvents.Event, depth: Int) throws(YAMLSyntaxError) -> Node {
-        if let tag = event.tag { throw mistake(event, "the tag `\(tag)` is not supported here; remove it") }
+        // The names of tags and anchors are in no message: where a secret has no quotes, they are parts of it.
+        if event.tag != nil { throw mistake(event, "a tag (`!…`) is not supported here; remove it") }
         if case .alias(let name) = event.kind { return try node(alias: name, event, depth: depth) }
         guard depth <= Self.deepest else {
             throw mistake(event, "nested deeper than \(Self.deepest) levels")
@@ -117,8 +128,8 @@ struct NodeReader {
             throw mistake(
                 event,
                 open.contains(name)
-                    ? "the alias `*\(name)` is inside the value that it refers to"
-                    : "no anchor `&\(name)` comes before this alias; a text that begins with `*` needs quotes")
+                    ? "this alias is inside the value that it refers to"
+                    : "no anchor of this name comes before the alias; a text that begins with `*` needs quotes")
         }
         // Counted before the node is used: this stops a "billion laughs" file at its first line.
         try count(node.weight, event)
@@ -164,7 +175,8 @@ struct NodeReader {
             let value = try node(try events.next(), depth: depth + 1)
             mapping.weight += 1 + value.weight
             mapping.height = max(mapping.height, value.height + 1)
-            entries.append(Node.Entry(key: name, place: place(event.start), value: value))
+            entries.append(
+                Node.Entry(key: name, place: place(event.start), end: place(event.end), value: value))
         }
     }
 

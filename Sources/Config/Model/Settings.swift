@@ -228,20 +228,33 @@ package struct ControlSettings: Hashable, Sendable {
 /// The API over TCP.
 package struct RemoteControlSettings: Hashable, Sendable {
     package var listen: ListenAddress
-    /// Gives every right.
-    package var token: SecretSource
-    /// Names of this machine that requests may use, besides `localhost` and numeric addresses; in lower case.
+    /// At least one.
+    package var tokens: [ControlToken]
+    /// Names and addresses of this machine that requests may use, besides `localhost` and its own addresses; in lower
+    /// case.
     package var hosts: [String] = []
     /// Proxies whose `X-Forwarded-For` is trusted.
     package var trustedProxies: [IPSubnet] = []
     /// PEM files; `nil`: without TLS.
-    package var certificate: TLSFiles?
+    package var tls: TLSFiles?
+    /// Whether the web page is served.
+    package var servesPage = true
+    /// Whether other machines may send tokens without TLS.
+    package var allowsPlainHTTP = false
 
     package struct TLSFiles: Hashable, Sendable {
         /// The certificate, followed by those that lead to the authority.
         package var chain: FilePath
         package var key: FilePath
     }
+}
+
+/// A token for the API over TCP, which a person or a program has.
+package struct ControlToken: Hashable, Sendable {
+    /// Who has it, for the log; unique.
+    package var name: String
+    package var role: ControlRole
+    package var secret: SecretSource
 }
 
 /// Files with the daemon's state, for programs that read files instead of asking.

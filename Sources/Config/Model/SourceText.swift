@@ -68,6 +68,9 @@ struct SourceText: Sendable {
         }
     }
 
+    /// Whether a place is covered.
+    func covers(line: Int, column: Int) -> Bool { (covered[line] ?? []).contains { $0.contains(column - 1) } }
+
     /// The line of a place with a caret under it: two lines of text. `nil` when there is no such line.
     ///
     /// A tab is shown as `→`, so that it takes one column everywhere and is visible; a line that is too long is cut on
@@ -109,13 +112,14 @@ struct SourceText: Sendable {
         return scalars
     }
 
-    /// Values of parameters in addresses and paths, and users in addresses: `config` does not print them either.
+    /// Values of parameters in addresses and paths, users in addresses, and fragments: `config` does not print them
+    /// either.
     private func sensitiveRanges(_ line: Int) -> [Range<Int>] {
         let scalars = lines[line - 1]
         // Word by word: `token: {file: …}` is a key, and not a header with a secret.
         return scalars.indices.split(whereSeparator: { scalars[$0] == " " || scalars[$0] == "\t" }).compactMap { word in
             let written = scalars[word.startIndex..<word.endIndex]
-            let safe = Array(redacted(Self.text(written)).unicodeScalars)
+            let safe = Array(withoutAddressSecrets(Self.text(written)).unicodeScalars)
             if safe.elementsEqual(written) { return nil }
             let start = zip(written, safe).prefix { $0 == $1 }.count
             let end = zip(written.reversed(), safe.reversed()).prefix { $0 == $1 }.count
@@ -135,27 +139,60 @@ struct SourceText: Sendable {
         has(text, atLine: place.line, column: place.column) || has(text, atLine: place.line, column: place.column + 1)
     }
 
-    /// Where a secret may begin in a line of a file that did not parse: after a key that takes one, or at the start
-    /// when such a key is above and less indented.
+    /// Where a secret may begin in a line of a file that did not parse: at the start when a key that takes one is above
+    /// and less indented, or has an open bracket; otherwise after such a key in the line.
     private func secretStart(_ line: Int) -> Int? {
         guard !secretWords.isEmpty else { return nil }
-        if let start = behindSecretWord(line) { return start }
+        // The lines above come first: a secret may itself contain such a word.
+        if isBelowSecretWord(line) || isInsideSecretBrackets(line) { return 0 }
+        return behindSecretWord(line)
+    }
+
+    private func isBelowSecretWord(_ line: Int) -> Bool {
         var indentation = indentation(of: line)
-        for above in (max(1, line - 50)..<line).reversed() where self.indentation(of: above) < indentation {
-            if behindSecretWord(above) != nil { return 0 }
+        for above in Self.linesAbove(line).reversed() where self.indentation(of: above) < indentation {
+            if behindSecretWord(above) != nil { return true }
             indentation = self.indentation(of: above)
         }
-        return nil
+        return false
     }
+
+    /// Whether a bracket behind such a key is still open where a line begins: indentation means nothing inside it.
+    private func isInsideSecretBrackets(_ line: Int) -> Bool {
+        var depth = 0
+        for above in Self.linesAbove(line) {
+            guard let start = depth > 0 ? 0 : behindSecretWord(above) else { continue }
+            for scalar in lines[above - 1][start...] {
+                if scalar == "{" || scalar == "[" { depth += 1 }
+                if scalar == "}" || scalar == "]" { depth = max(0, depth - 1) }
+            }
+        }
+        return depth > 0
+    }
+
+    /// The lines that are searched for keys above one of them.
+    private static func linesAbove(_ line: Int) -> Range<Int> { max(1, line - 50)..<line }
 
     private func behindSecretWord(_ line: Int) -> Int? {
         let scalars = lines[line - 1]
         guard scalars.count < 10_000 else { return 0 }  // not written by a person; show none of it
         let lower = scalars.map { ("A"..."Z").contains($0) ? $0.value | 0x20 : $0.value }
-        return secretWords.compactMap { word in
-            guard let at = lower.firstIndex(of: word.lowercased().unicodeScalars.map(\.value)) else { return nil }
-            return lower[at...].firstIndex(of: 0x3A).map { $0 + 1 }
+        return secretWords.compactMap { word -> Int? in
+            let word = word.lowercased().unicodeScalars.map(\.value)
+            return lower.firstIndex(of: word).map { Self.endOfKey(in: scalars, from: $0 + word.count) }
         }.min()
+    }
+
+    /// Where the value of a key begins: behind its colon, or right behind a word whose colon is missing.
+    ///
+    /// - Parameter start: A place in the key, or behind its colon.
+    private static func endOfKey(in line: [Unicode.Scalar], from start: Int) -> Int {
+        if line[start - 1] == ":" { return start }
+        let end = line[start...].firstIndex { !$0.properties.isAlphabetic && $0 != "_" && $0 != "-" } ?? line.count
+        var colon = end
+        if colon < line.count, line[colon] == "\"" || line[colon] == "'" { colon += 1 }
+        while colon < line.count, line[colon] == " " { colon += 1 }
+        return colon < line.count && line[colon] == ":" ? colon + 1 : end
     }
 
     /// Blank lines count as deeply indented, so that they separate nothing; so does a tab, whose depth is unknown.
@@ -195,4 +232,21 @@ extension Array where Element: Equatable {
         guard !needle.isEmpty, needle.count <= count else { return nil }
         return (0...(count - needle.count)).first { self[$0..<($0 + needle.count)].elementsEqual(needle) }
     }
+}
+
+/// ``redacted(_:)``, and also without a user and a password before a host that has no scheme (`user:password@host`), and
+/// without fragments of addresses, which no server gets.
+func withoutAddressSecrets(_ text: String) -> String {
+    var text = redacted(text)
+    if !text.contains("://"), let at = text.utf8.lastIndex(of: UInt8(ascii: "@")) {
+        let before = text[..<at]
+        let start = before.utf8.lastIndex { "\"'{},[ ".utf8.contains($0) }.map { text.utf8.index(after: $0) }
+        let user = (start ?? text.startIndex)..<at
+        if text[user].utf8.contains(UInt8(ascii: ":")) { text.replaceSubrange(user, with: "***") }
+    }
+    if let address = text.firstRange(of: "://"), let mark = text[address.upperBound...].firstIndex(of: "#") {
+        let end = text[mark...].firstIndex { "\"'},] ".contains($0) } ?? text.endIndex
+        text.replaceSubrange(text.index(after: mark)..<end, with: "***")
+    }
+    return text
 }

@@ -17,12 +17,12 @@ struct ControlReading {
     }
 
     private func remote(_ fields: MappingReader) -> RemoteControlSettings? {
-        let certificate = certificate(fields)
-        let hosts = fields.list("hosts", as: .hostName)?.map(\.value) ?? []
+        let files = tlsFiles(fields)
+        let hosts = fields.list("hosts", as: .controlHost)?.map(\.value) ?? []
         let proxies = fields.list("trusted_proxies", as: .proxy)?.map(\.value) ?? []
-        let token = fields.node("token").flatMap {
-            secrets.secret($0, key: fields.path(of: "token"))
-        }
+        let tokens = tokens(fields)
+        let servesPage = fields.read("web", as: .flag)?.value ?? true
+        let plain = fields.read("insecure_http", as: .flag)
         guard fields.has("listen") else {
             for key in Section.control.keys where key != "socket" && fields.has(key) {
                 fields.error("has no effect without `listen`", key)
@@ -30,22 +30,57 @@ struct ControlReading {
             return nil
         }
         fields.require(
-            "token", "the API on TCP needs a token: `token: {file: /etc/sluice/control.token}`")
-        guard let listen = fields.read("listen", as: .listenAddress)?.value, let token else { return nil }
-        if !listen.isLoopback, certificate == nil {
+            "tokens", "the API on TCP needs a token: \(Self.example)")
+        guard let listen = fields.read("listen", as: .listenAddress)?.value else { return nil }
+        if !listen.isLoopback, !fields.has("tls") {
+            if plain?.value == true {
+                fields.warning(
+                    "others on the network can read the tokens and all file names; add `tls`, or listen on 127.0.0.1 "
+                        + "behind a proxy that has a certificate", "insecure_http")
+            } else if plain != nil || !fields.has("insecure_http") {
+                fields.error(
+                    "others on the network could read the tokens: add `tls: {certificate: …, key: …}`, listen on 127.0.0.1 "
+                        + "behind a proxy that has a certificate, or permit it with `insecure_http: true`", "listen")
+            }
+        } else if plain?.value == true {
             fields.warning(
-                "others on the network can read the token and all file names; add `certificate` and `key`, or listen on "
-                    + "127.0.0.1 behind a proxy that has them", "listen")
+                "has no effect: " + (fields.has("tls") ? "there is `tls`" : "\(listen) is only for this machine"),
+                "insecure_http")
         }
+        guard let tokens else { return nil }
         return RemoteControlSettings(
-            listen: listen, token: token, hosts: hosts, trustedProxies: proxies, certificate: certificate)
+            listen: listen, tokens: tokens, hosts: hosts, trustedProxies: proxies, tls: files, servesPage: servesPage,
+            allowsPlainHTTP: plain?.value ?? false)
     }
 
-    private func certificate(_ fields: MappingReader) -> RemoteControlSettings.TLSFiles? {
-        for (key, other) in [("certificate", "key"), ("key", "certificate")] where fields.has(key) && !fields.has(other)
-        {
-            fields.error("goes with `\(other)`: both are PEM files", key)
+    private static let example = "`tokens: [{name: me, secret: {file: /etc/sluice/control.token}}]`"
+
+    private func tokens(_ fields: MappingReader) -> [ControlToken]? {
+        guard let items = fields.items("tokens", expected: "a list of tokens, like \(Self.example)") else { return nil }
+        if items.isEmpty { fields.error("is empty; write \(Self.example)", "tokens") }
+        var taken: [String: ConfigLocation] = [:]
+        var tokens: [ControlToken] = []
+        for (index, node) in items.enumerated() {
+            let item = MappingReader(
+                node, .controlToken, path: "control.tokens[\(index)]", start: node.start, findings: findings)
+            guard case .mapping = node.content else { continue }
+            item.require("name", "it says in the log who did something, like `name: me`")
+            item.require("secret", "like `secret: {file: /etc/sluice/control.token}`")
+            let name = item.read("name", as: .name)?.value
+            let role = item.read("role", as: .choice)?.value ?? ControlRole.operate
+            let secret = item.node("secret").flatMap { secrets.secret($0, key: item.path(of: "secret")) }
+            if let name, let earlier = taken.updateValue(item.place(of: "name"), forKey: name) {
+                item.error("another token is called \(quoted(name)), at \(findings.name(of: earlier))", "name")
+            }
+            if let name, let secret { tokens.append(ControlToken(name: name, role: role, secret: secret)) }
         }
+        return tokens.isEmpty ? nil : tokens
+    }
+
+    private func tlsFiles(_ main: MappingReader) -> RemoteControlSettings.TLSFiles? {
+        guard main.has("tls") else { return nil }
+        let fields = main.fields("tls", .controlTLS)
+        for key in ["certificate", "key"] { fields.require(key, "TLS needs both, as PEM files") }
         guard let chain = fields.read("certificate", as: .path), let key = fields.read("key", as: .path) else {
             return nil
         }
@@ -87,16 +122,19 @@ extension Reader where Value == IPSubnet {
 }
 
 extension Reader where Value == String {
-    /// RFC 1123, section 2.1.
-    fileprivate static var hostName: Reader {
-        Reader(expected: "a name like `nas.example`, without port", isText: true) { text throws(ValueError) in
-            let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+    /// A name (RFC 1123, section 2.1) or an address.
+    fileprivate static var controlHost: Reader {
+        Reader(expected: "a name like `nas.example` or an address, without port", isText: true) {
+            text throws(ValueError) in
+            if let address = IPAddress(text) { return address.description }
+            let name = comparableHostName(text)
+            let labels = name.split(separator: ".", omittingEmptySubsequences: false)
             let isName = labels.allSatisfy { label in
                 (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
                     && label.utf8.allSatisfy { $0.isLetterOrDigit(or: "-_") }
             }
-            guard isName, text.utf8.count <= 253 else { throw .plain }
-            return text.lowercased()
+            guard isName, name.utf8.count <= 253 else { throw .plain }
+            return name
         }
     }
 }

@@ -47,7 +47,7 @@ extension SettingsReading {
                 continue
             }
             let place = place(of: objection.key[...], in: entry.value) ?? entry.place
-            findings.error(objection.problem, at: place, key: "\(key).\(objection.key)")
+            findings.report(objection, at: place, of: key)
         }
         var overrides = PolicyOverrides()
         PolicyOverrides.destinationKeys.read(fields, into: &overrides, self)
@@ -64,6 +64,7 @@ extension SettingsReading {
         guard case .mapping(let entries) = node.content else { return node.start }
         for entry in entries {
             if key == entry.key { return entry.value.start }
+            if key.hasPrefix(entry.key + "[") { return entry.value.place(ofItem: key.dropFirst(entry.key.count)) }
             if key.hasPrefix(entry.key + ".") {
                 return place(of: key.dropFirst(entry.key.count + 1), in: entry.value) ?? entry.place
             }
@@ -164,6 +165,8 @@ extension SettingsReading {
         case .template: return fields.read(key, as: .template()).map { .template($0.value) }
         case .templateOfJSON: return fields.read(key, as: .template()).map { .template($0.value.inJSON) }
         case .texts: return fields.list(key, as: .text).map { .texts($0.map(\.value)) }
+        case .wholes(let range): return fields.list(key, as: .whole(range)).map { .wholes($0.map(\.value)) }
+        case .choices(let words): return fields.choices(key, among: words)
         case .section: return nil
         case .map, .headers, .labels, .fields:
             var (names, mayBeObject) = (Reader.fieldName, false)
@@ -186,7 +189,7 @@ extension SettingsReading {
     ) -> [String: SecretSource] {
         var map: [String: SecretSource] = [:]
         for entry in findings.entries(of: node, path: path) {
-            let path = "\(path).\(entry.key)"
+            let path = findings.path(of: entry, in: path)
             guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: names) != nil else { continue }
             map[entry.key] = read(entry.value, path, entry.key)
         }

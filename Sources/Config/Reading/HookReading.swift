@@ -87,7 +87,7 @@ extension SettingsReading {
         let secret = fields.node("secret").flatMap { secrets.secret($0, key: fields.path(of: "secret")) }
         var headers: [String: SecretSource] = [:]
         for entry in fields.node("headers").map({ findings.entries(of: $0, path: fields.path(of: "headers")) }) ?? [] {
-            let path = "\(fields.path(of: "headers")).\(entry.key)"
+            let path = findings.path(of: entry, in: fields.path(of: "headers"))
             guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: .headerName) != nil else {
                 continue
             }
@@ -98,12 +98,11 @@ extension SettingsReading {
                 headers[entry.key] = value
             }
         }
-        let caFile = fields.read("ca_file", as: .path)
-        if let caFile, let trouble = disk.troubleReading(caFile.value) { fields.error(trouble, "ca_file") }
+        let caFile = fields.certificates(for: url.value, disk)
         return .web(
             WebHook(
                 url: url.value, headers: headers, secret: secret,
-                network: fields.read("network", as: .choice)?.value ?? .policy, caFile: caFile?.value))
+                network: fields.read("network", as: .choice)?.value ?? .policy, caFile: caFile))
     }
 
     func beforeUpload(_ fields: MappingReader) -> BeforeUpload? {

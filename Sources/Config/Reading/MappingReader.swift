@@ -33,8 +33,10 @@ struct MappingReader {
             if section.keys.contains(entry.key) {
                 entries[entry.key] = entry
             } else {
+                let isHidden = findings.hides(entry.place)
                 findings.error(
-                    section.objection(to: entry.key, entry.value), at: entry.place, key: self.path(of: entry.key))
+                    isHidden ? section.objection(toHidden: entry.key) : section.objection(to: entry.key, entry.value),
+                    at: entry.place, key: findings.path(of: entry, in: path))
             }
         }
     }
@@ -78,6 +80,14 @@ struct MappingReader {
         }
     }
 
+    /// A list of words, or ``SettingKey/auto``.
+    func choices(_ key: String, among words: [String]) -> SettingValue? {
+        if let node = node(key), case .scalar = node.content {
+            return read(key, as: .word(of: [SettingKey.auto])).map { .text($0.value) }
+        }
+        return list(key, as: .word(of: words)).map { .texts($0.map(\.value)) }
+    }
+
     func items(_ key: String, expected: String) -> [Node]? {
         guard let node = node(key) else { return nil }
         guard case .list(let items) = node.content else {
@@ -93,13 +103,23 @@ struct MappingReader {
     ) -> [(name: String, found: Found<Value>)] {
         guard let node = node(key) else { return [] }
         return findings.entries(of: node, path: path(of: key)).compactMap { entry in
-            let key = path(of: key) + "." + entry.key
+            let key = findings.path(of: entry, in: path(of: key))
             let name = Node(key: entry.key, at: entry.place)
             guard findings.read(name, path: key, as: names) != nil,
                 let value = findings.read(entry.value, path: key, as: reader)
             else { return nil }
             return (entry.key, Found(value: value, node: entry.value, key: key))
         }
+    }
+
+    /// The file `ca_file`, whose certificates are trusted for an address.
+    func certificates(for url: String, _ disk: Disk) -> FilePath? {
+        guard let file = read("ca_file", as: .path)?.value else { return nil }
+        if let trouble = disk.troubleReading(file) { error(trouble, "ca_file") }
+        if url.lowercased().hasPrefix("http://") {
+            error("has no effect: `url` begins with `http://`; write `https://` there, or take this out", "ca_file")
+        }
+        return file
     }
 
     /// The fields of a mapping inside this one.
@@ -123,8 +143,8 @@ extension ProblemCollector {
             guard let earlier = first.updateValue(entry.place, forKey: entry.key) else { return true }
             first[entry.key] = earlier
             error(
-                "\(quoted(entry.key)) is set a second time; the first is in line \(earlier.line)", at: entry.place,
-                key: path.isEmpty ? entry.key : "\(path).\(entry.key)")
+                "\(hides(entry.place) ? "a key" : quoted(entry.key)) is set a second time; the first is in line "
+                    + "\(earlier.line)", at: entry.place, key: self.path(of: entry, in: path))
             return false
         }
     }
@@ -145,6 +165,10 @@ extension ProblemCollector {
             return fail("has no value; it takes \(reader.expected)")
         }
         let trap = isPlain ? yaml11Meaning(text) : nil
+        let isHidden = hides(node.start)
+        if reader.isText, trap != nil, isHidden {
+            return fail("takes \(reader.expected), and a bare value like this one is ambiguous; put it in quotes")
+        }
         if reader.isText, let trap {
             return fail("takes \(reader.expected), and a bare `\(text)` is ambiguous: \(trap); write `\"\(text)\"`")
         }
@@ -152,6 +176,10 @@ extension ProblemCollector {
             return fail("takes \(reader.expected), not a text; leave the quotes out")
         }
         do { return try reader.read(text) } catch {
+            if isHidden {
+                let plain = "takes \(reader.expected); \(Self.hidden)"
+                return fail(error.repeatsValue ? plain : error.text ?? plain, offset: error.offset)
+            }
             let note = trap.map { " (\($0))" } ?? ""
             return fail((error.text ?? "takes \(reader.expected), not \(quoted(text))") + note, offset: error.offset)
         }

@@ -172,17 +172,23 @@ extension Reader where Value == String {
     /// - Returns: The number of characters of scheme, host and port.
     private static func checkAddress(_ text: String, _ expected: String) throws(ValueError) -> Int {
         guard text.unicodeScalars.allSatisfy({ (0x21...0x7E).contains($0.value) }) else {
-            throw ValueError("has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode")
+            throw ValueError(
+                "has a space or a character that is not ASCII; encode it as `%XX`, a host as punycode",
+                repeatsValue: false)
         }
         guard let scheme = ["http://", "https://"].first(where: { text.lowercased().hasPrefix($0) }) else {
-            throw ValueError("takes \(expected); it begins with neither `https://` nor `http://`")
+            throw ValueError(
+                "takes \(expected); it begins with neither `https://` nor `http://`", repeatsValue: false)
         }
         let rest = text.dropFirst(scheme.count)
         let authority = rest.prefix { !"/?#".contains($0) }
         guard !authority.contains("@") else {
-            throw ValueError("has a user or password in it; give them as a secret of their own")
+            throw ValueError(
+                "has a user or password in it; give them as a secret of their own", repeatsValue: false)
         }
-        guard !text.contains("#") else { throw ValueError("has a `#`, which is never sent to a server") }
+        guard !text.contains("#") else {
+            throw ValueError("has a `#`, which is never sent to a server", repeatsValue: false)
+        }
         try checkHost(authority, after: scheme.count)
         return scheme.count + authority.count
     }

@@ -19,13 +19,16 @@ struct ValueError: Error {
     var text: String?
     /// The place in the text, in Unicode scalars from its start.
     var offset = 0
+    /// The message may have a part of the text, which must not be shown where the text may be a secret.
+    var repeatsValue = true
 
     /// The message "takes …, not `…`" is sufficient.
     static let plain = ValueError()
 
-    init(_ text: String? = nil, offset: Int = 0) {
+    init(_ text: String? = nil, offset: Int = 0, repeatsValue: Bool = true) {
         self.text = text
         self.offset = offset
+        self.repeatsValue = repeatsValue
     }
 }
 
@@ -101,7 +104,9 @@ extension Reader where Value == String {
     static func text(_ expected: String, longest: Int = 4096) -> Reader {
         Reader(expected: expected, isText: true) { text throws(ValueError) in
             guard !text.isEmpty else { throw ValueError("is empty; it takes \(expected)") }
-            guard text.utf8.count <= longest else { throw ValueError("is longer than \(longest) bytes") }
+            guard text.utf8.count <= longest else {
+                throw ValueError("is longer than \(longest) bytes", repeatsValue: false)
+            }
             try refuseControls(in: text)
             return text
         }
@@ -164,7 +169,7 @@ extension Reader where Value: RawRepresentable & CaseIterable & Sendable, Value.
 
 func refuseControls(in text: String) throws(ValueError) {
     for (offset, scalar) in text.unicodeScalars.enumerated() where scalar.properties.generalCategory == .control {
-        throw ValueError("has a line break or another control character in it", offset: offset)
+        throw ValueError("has a line break or another control character in it", offset: offset, repeatsValue: false)
     }
 }
 

@@ -33,6 +33,9 @@ struct SecretReading {
             }
             return nil
         }
+        if set[0] != .command {
+            for key in ["network", "ports", "hosts"] where fields.has(key) { fields.error("is for a `command`", key) }
+        }
         let key = set[0].rawValue
         return switch set[0] {
         case .file: file(fields, key)
@@ -75,7 +78,7 @@ struct SecretReading {
         }
         var object: [String: SecretSource] = [:]
         for entry in findings.entries(of: node, path: key) {
-            let path = "\(key).\(entry.key)"
+            let path = findings.path(of: entry, in: key)
             guard findings.read(Node(key: entry.key, at: entry.place), path: path, as: .fieldName) != nil else {
                 continue
             }
@@ -141,7 +144,11 @@ struct SecretReading {
             fields.error(trouble, key, at: program.place)
             return nil
         }
-        return .command(words.map(\.value))
+        let servers = ProgramServers(reading: fields)
+        if servers != nil, !fields.path(of: key).hasPrefix("destinations.") {
+            fields.error("is for secrets of destinations, whose rules then apply to the command", "network")
+        }
+        return .command(words.map(\.value), servers: servers)
     }
 
     private func literal(_ fields: MappingReader, _ key: String) -> SecretSource? {

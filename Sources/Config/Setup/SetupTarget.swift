@@ -236,7 +236,9 @@ extension SetupTarget.Setting {
         // A number or a flag in quotes would be a text. The loader reports another word.
         case .flag, .whole: yaml11Meaning(value) != nil || Int(value) != nil ? .plain(value) : .text(value)
         case .path: FilePath(value).inFile
-        case .texts, .origins: .list(value.split(separator: ",").map { .text(String($0)) })
+        case .choices where value == SettingKey.auto: .text(value)
+        case .wholes: .list(value.split(separator: ",").map { .plain(String($0)) })
+        case .texts, .choices, .origins: .list(value.split(separator: ",").map { .text(String($0)) })
         default: .text(value)
         }
     }

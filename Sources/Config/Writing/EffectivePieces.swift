@@ -33,6 +33,14 @@ struct EffectivePieces {
         .mapping(keys.pieces(of: owner, self), known: section.keys)
     }
 
+    func tokens(_ tokens: [ControlToken]) -> EffectivePiece {
+        .items(tokens.map { ($0.name, section(.controlToken, ControlToken.keys, $0)) })
+    }
+
+    func tlsFiles(_ files: RemoteControlSettings.TLSFiles) -> EffectivePiece {
+        section(.controlTLS, RemoteControlSettings.TLSFiles.keys, files)
+    }
+
     func mapping<Value>(_ map: [String: Value], _ piece: (Value) -> EffectivePiece) -> EffectivePiece {
         if map.isEmpty { return .value(.mapping([])) }
         return .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, piece($0.value)) })
@@ -69,6 +77,7 @@ struct EffectivePieces {
         case .path(let path): .value(path.inFile)
         case .template(let template): .value(template.inFile)
         case .texts(let texts): .value(texts.inFile)
+        case .wholes(let numbers): .value(numbers.inFile)
         case .map(let map): headers(map)
         case .secrets(let map): mapping(map) { secret($0) }
         }
@@ -92,13 +101,24 @@ struct EffectivePieces {
         case .file(let path): form(.file, path.inFile)
         case .environment(let name): form(.env, .text(name))
         case .credential(let name): form(.credential, .text(name))
-        case .command(let words): form(.command, shown(words).inFile, note: note(onHiding: words))
+        case .command(let words, let servers):
+            command(words, servers)
         case .literal(let text):
             hides
                 ? form(.literal, .text(Self.hidden), note: "the secret itself is not shown")
                 : form(.literal, .text(text))
         case .json(let object): .mapping([("json", headers(object))])
         }
+    }
+
+    private func command(_ words: [String], _ servers: ProgramServers?) -> EffectivePiece {
+        var fields = [WrittenValue.Field(key: SecretForm.command.rawValue, value: shown(words).inFile)]
+        if let servers {
+            fields.append(.init(key: "network", value: .plain(HookNetwork.policy.rawValue)))
+            fields.append(.init(key: "ports", value: servers.ports.inFile))
+            if !servers.hosts.isEmpty { fields.append(.init(key: "hosts", value: servers.hosts.inFile)) }
+        }
+        return .value(.mapping(fields), note: note(onHiding: words))
     }
 
     private func form(_ form: SecretForm, _ value: WrittenValue, note: String? = nil) -> EffectivePiece {

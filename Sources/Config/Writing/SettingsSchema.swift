@@ -185,6 +185,8 @@ extension SettingsSchema {
         case .path: schema(of: .path)
         case .template, .templateOfJSON: schema(of: .template)
         case .texts: schema(of: .list(.text))
+        case .wholes(let range): schema(of: .list(.whole(range)))
+        case .choices(let words): schema(of: .either([.word([SettingKey.auto]), .list(.word(words))]))
         case .section(let keys): section(keys, mayBeNone: key.mayBeNone)
         }
     }

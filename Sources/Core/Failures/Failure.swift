@@ -72,7 +72,7 @@ package enum Remedy: Hashable, Sendable {
     /// uses no attempt.
     case pending(after: Duration)
     /// Only this upload waits and tries again, because of the network, a proxy or the service: a lock, an interrupted
-    /// body, an unusable answer. Uses no attempt.
+    /// body, an unusable answer. Uses no attempt. With `.zero` it is tried at once, a few times in a row.
     case retry(after: Duration?)
     /// The remote refuses this file, and may accept it another time: only this upload tries again. Uses an attempt.
     case refused(after: Duration?)
@@ -123,6 +123,8 @@ package struct UploadError: Error, Sendable, CustomStringConvertible {
     package var contact = RemoteContact.made
     /// Whether a repetition would find out no more.
     package var isConclusive = false
+    /// The status of an answer whose rest did not come or cannot be read.
+    package var statusOfBrokenAnswer: Int?
 
     package init(_ failure: Failure, remedy: Remedy) {
         self.failure = failure

@@ -80,6 +80,10 @@ extension Failure.Code {
     package static let noReply = Self(rawValue: "no_reply")
     /// The TLS handshake failed, or the certificate is not trusted.
     package static let tls = Self(rawValue: "tls")
+    /// The server has another public key than the configuration allows.
+    package static let pinnedKey = Self(rawValue: "pinned_key")
+    /// The server requires a client certificate, or does not accept the configured one.
+    package static let clientCertificate = Self(rawValue: "client_certificate")
     /// The address has `https`, and the server has no TLS.
     package static let noTLS = Self(rawValue: "no_tls")
     /// The address has `http`, and the server requires TLS.
@@ -127,6 +131,10 @@ extension Failure.Code {
     package static let creationsUnknown = Self(rawValue: "creations_unknown")
     /// A video may be that of a creation whose answer was lost; it is watched before it is used.
     package static let creationUnclear = Self(rawValue: "creation_unclear")
+    /// The server creates no uploads.
+    package static let creationUnsupported = Self(rawValue: "creation_unsupported")
+    /// The upload at the address that a person gave is gone, or is not for this file.
+    package static let givenUploadUnusable = Self(rawValue: "given_upload_unusable")
     /// The answer to a creation names no address.
     package static let noLocation = Self(rawValue: "no_location")
     /// The answer to a creation names an address that is refused.
@@ -297,11 +305,14 @@ extension Failure.Code {
         .sourceMissing, .sourceAbsent, .sourceChanged, .sourceUnreadable,
         .largerThanStaging, .copyLost, .stagedChanged, .stagedUnreadable, .exportChanges, .exportFailed,
         .exportNoOutput, .exportTimeout,
-        .unreachable, .connectionLost, .noReply, .tls, .noTLS, .onlyTLS, .proxyRefused, .requestImpossible,
+        .unreachable, .connectionLost, .noReply, .tls, .pinnedKey, .clientCertificate, .noTLS, .onlyTLS, .proxyRefused,
+        .requestImpossible,
         .otherOrigin, .webPage, .notTheRemote, .unreadableAnswer, .unusableAnswer, .rateLimit,
         .secretUnreadable, .secretUnfit, .instanceMetadata, .stsUnusable, .signerUnusable, .signerRefused,
         .authorisationUnusable, .authorisationRefused,
-        .creationsUnknown, .creationUnclear, .noLocation, .badLocation, .noToken, .urlRefused, .sameUpload,
+        .creationsUnknown, .creationUnclear, .creationUnsupported, .givenUploadUnusable, .noLocation, .badLocation,
+        .noToken, .urlRefused,
+        .sameUpload,
         .noOffset, .offsetUnknown, .noProgress, .serverContradicts, .otherPosition, .noList, .uploadMissing,
         .uploadLost, .uploadChanged, .partGone,
         .refusedAtEnd, .endedEarly, .notConfirmed, .outcomeUnknown, .remoteWorks, .verifyTimeout, .notShownYet,

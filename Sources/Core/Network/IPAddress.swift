@@ -27,6 +27,9 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
         isIPv6 ? bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1 : bytes[0] == 127
     }
 
+    /// Whether it is `0.0.0.0` or `::`.
+    package var isUnspecified: Bool { bytes.allSatisfy { $0 == 0 } }
+
     /// Whether it is valid only on its own link, and therefore leads to no other network: `169.254.0.0/16` and
     /// `fe80::/10`.
     package var isLinkLocal: Bool {

@@ -3,7 +3,7 @@ package enum DestinationSite: Hashable, Sendable {
     /// On this machine, whatever its address.
     case here
     /// The first machine to which bytes are sent: the server, or the proxy before it.
-    case server(host: String, port: UInt16)
+    case server(host: String, port: UInt16, family: AddressFamily = .any)
     /// A folder, which may be on another machine, and the configured cost of bytes to it.
     case folder(FilePath, cost: Metered?)
     /// A server whose addresses are known.

@@ -37,6 +37,11 @@ package struct Checkpoint: Hashable, Sendable, Codable {
         get { self[CheckpointField.nameNotFound] }
         set { self[CheckpointField.nameNotFound] = newValue }
     }
+    /// When the remote may drop the unfinished upload, by the clock of this machine; `nil` where it has not said so.
+    package var expires: WallTime? {
+        get { self[CheckpointField.expires].map { WallTime(milliseconds: $0) } }
+        set { self[CheckpointField.expires] = newValue?.milliseconds }
+    }
 
     // MARK: Several fields at once
 
@@ -99,6 +104,11 @@ extension CheckpointField {
     package init<Word: RawRepresentable<String> & Sendable>(_ name: String) where Value == Word? {
         self.init(name: name, decode: { $0.flatMap { Word(rawValue: $0) } }, encode: { $0?.rawValue })
     }
+}
+
+extension CheckpointField where Value == Int64? {
+    /// In ms since 1970. The database has it in a column too.
+    package static var expires: Self { Self("expires") }
 }
 
 extension CheckpointField where Value == FilePath? {

@@ -34,6 +34,16 @@ package struct DestinationSchema: Sendable {
         self.releaseDoubts = releaseDoubts
         self.objections = objections
     }
+
+    /// The same with one more key, whose values have their own objections.
+    package func adding(
+        _ key: SettingKey, objections more: @escaping @Sendable ([String: SettingValue]) -> [SettingObjection]
+    ) -> DestinationSchema {
+        DestinationSchema(
+            name: name, summary: summary, keys: keys + [key], presets: presets, takesOnlyVideos: takesOnlyVideos,
+            sendsRequests: sendsRequests, releaseDoubts: releaseDoubts
+        ) { [objections] in objections($0) + more($0) }
+    }
 }
 
 /// A mistake that only the kind of destination can see.
@@ -45,11 +55,14 @@ package struct SettingObjection: Hashable, Sendable {
     /// Keys whose absence is the problem. It is not reported where one of them is written, since that key's own problem
     /// is reported already.
     package let missing: [String]
+    /// The configuration can be used nevertheless.
+    package let isWarning: Bool
 
-    package init(key: String, problem: String, missing: [String] = []) {
+    package init(key: String, problem: String, missing: [String] = [], isWarning: Bool = false) {
         self.key = key
         self.problem = problem
         self.missing = missing
+        self.isWarning = isWarning
     }
 }
 
@@ -86,6 +99,10 @@ package struct SettingKey: Hashable, Sendable {
         /// A template of JSON, with values inside its texts.
         case templateOfJSON
         case texts
+        /// A list of whole numbers in this range.
+        case wholes(ClosedRange<Int>)
+        /// A list of these words, or the word `auto`.
+        case choices([String])
         /// A section with keys of its own. Their values have names with a dot, as in `video.name`.
         case section([SettingKey])
     }
@@ -98,6 +115,8 @@ package struct SettingKey: Hashable, Sendable {
     package let summary: String
 
     package static let none = "none"
+    /// In place of a list of choices.
+    package static let auto = "auto"
 
     package init(
         _ name: String, _ kind: Kind, required: Bool = false, mayBeNone: Bool = false, _ summary: String
@@ -131,6 +150,7 @@ package enum SettingValue: Hashable, Sendable {
     case path(FilePath)
     case template(Template)
     case texts([String])
+    case wholes([Int])
 }
 
 /// The place where a secret is stored. `Credentials` reads the secret itself when it is needed; it is never part of
@@ -140,7 +160,8 @@ package enum SecretSource: Hashable, Sendable {
     case environment(String)
     /// A systemd credential: a file in `$CREDENTIALS_DIRECTORY`.
     case credential(String)
-    case command([String])
+    /// A program and its arguments. With `servers`, its connections obey policy.
+    case command([String], servers: ProgramServers? = nil)
     /// Written in the configuration itself.
     case literal(String)
     /// A JSON object of texts, secrets and objects, as the value of a form's field.

@@ -16,14 +16,14 @@ package struct UploadOrder: Sendable {
     package var metadata: [String: String]
     /// The stored checkpoint of an earlier attempt; `nil` for the first.
     package var checkpoint: Checkpoint?
-    /// The address for creating this upload, in place of the destination's own; of the same origin.
-    package var url: String?
+    /// The address for creating this upload, or of the upload itself; of the destination's origin.
+    package var url: GivenURL?
     /// The source is deleted or moved when this upload is complete: the remote's object should be usable by then.
     package var removesSource = false
 
     package init(
         id: String, generation: Int, file: StagedFile, name: FilePath, mediaType: String, modified: Int64,
-        metadata: [String: String], checkpoint: Checkpoint?, url: String? = nil, removesSource: Bool = false
+        metadata: [String: String], checkpoint: Checkpoint?, url: GivenURL? = nil, removesSource: Bool = false
     ) {
         self.url = url
         self.removesSource = removesSource

@@ -12,6 +12,7 @@ extension Daemon: Operations {
     package func allowances(of destination: String?) async throws -> [AllowanceView] {
         try await operations.usage.allowances(of: destination)
     }
+    package func routes() async throws -> RoutesView { await operations.routes.routes() }
     package func plan(_ query: PlanQuery) async throws -> PlanView { try await operations.plan.plan(query) }
     package func add(_ request: AddRequest) async throws -> UploadsReply { try await operations.adder.add(request) }
     package func receive(
@@ -30,6 +31,9 @@ extension Daemon: Operations {
     }
     package func retry(_ selection: Selection) async throws -> UploadsReply {
         try await operations.commands.retry(selection)
+    }
+    package func prioritize(_ selection: Selection) async throws -> UploadsReply {
+        try await operations.commands.prioritize(selection)
     }
     package func remove(_ selection: Selection) async throws -> UploadsReply {
         try await operations.commands.remove(selection)
@@ -64,6 +68,10 @@ extension Daemon: Operations {
     package func orphans(_ name: String, _ request: OrphansRequest) async throws -> OrphansReply {
         try await operations.remotes.orphans(name, request)
     }
+    package func trace(_ name: String, _ request: TraceRequest) async throws -> TraceReply {
+        try operations.remotes.trace(name, request)
+    }
+    package func failures() async throws -> FailuresView { operations.remotes.failures() }
     package func reload() async throws -> ReloadView { try await operations.reloader.reload() }
     package func events(since: Int64?) async throws -> AsyncStream<EventView> {
         try await operations.events.events(since: since)

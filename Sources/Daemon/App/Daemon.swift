@@ -37,6 +37,8 @@ package final class Daemon: Sendable {
     /// The loops that run until the daemon stops, besides the one of the watcher.
     private let loops: [@Sendable () async throws -> Void]
     private let transport: Transport
+    /// Kept for the reader of secrets.
+    private let credentialCommands: CredentialCommands
 
     /// Opens the state and the staging folder, and makes the destinations. Uploads that an earlier process left running
     /// are queued again; nothing is sent yet.
@@ -93,7 +95,8 @@ package final class Daemon: Sendable {
         let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         let addresses = AddressCache()
         let factory = DestinationFactory(
-            kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log)
+            kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log,
+            traces: RequestTraces(clocks: clocks))
         let daemon = Daemon(
             context, try await SourceFolders(recordedIn: store, log), cards, addresses, factory, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
@@ -168,6 +171,8 @@ package final class Daemon: Sendable {
                 renewSecret: { secrets.renew(of: $0) }))
         let policed = PolicedPrograms(
             proxy: egress, connections: ProgramConnections(scheduler: scheduler, names: addresses))
+        credentialCommands = CredentialCommands(policed: policed)
+        secrets.police(by: credentialCommands)
         let stager = Stager(
             context: context, stateHealth: stateHealth, locator: locator, mediaReading: mediaReading, making: making,
             policed: policed, troubles: alerts.troubles, stagingHolds: stagingHolds, signals: signals,
@@ -208,7 +213,8 @@ package final class Daemon: Sendable {
         let operations = OperationHandlers(
             context: context, lifecycle: lifecycle, stateHealth: stateHealth, sources: sources,
             secrets: secrets, mediaReading: mediaReading, live: live, making: making, bandwidth: bandwidth,
-            ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds, reloader: reloader,
+            ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds,
+            traces: factory.traces ?? RequestTraces(clocks: context.clocks), reloader: reloader,
             views: views, cache: events,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: signals.folders, fileSystems: fileSystems, intake: intake,

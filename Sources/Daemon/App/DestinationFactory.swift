@@ -12,6 +12,8 @@ struct DestinationFactory: Sendable {
     let secrets: SecretReader
     let clocks: any Clocks
     let log: Log
+    /// `nil` where no daemon runs whose requests could be followed.
+    var traces: RequestTraces?
 
     /// - Throws: The destination's error about its settings.
     func make(_ destination: DestinationSettings) throws -> any Destination {
@@ -19,11 +21,17 @@ struct DestinationFactory: Sendable {
             throw UnusableSettingError(key: "type", problem: "is `\(destination.type)`, an unknown type")
         }
         let tools = DestinationTools(
-            transport: PermittedTransport(transport), secrets: secrets.of(destination.name), clocks: clocks,
+            transport: PermittedTransport(transport(for: destination.name)), secrets: secrets.of(destination.name),
+            clocks: clocks,
             name: destination.name, log: { log.notice($0, ["destination": destination.name]) })
         do { return try kind.make(destination.values, tools) } catch let error as UnusableSettingError {
             throw error.located(
                 at: destination.places.byKey[error.key] ?? destination.place, in: destination.name)
         }
+    }
+
+    private func transport(for name: String) -> any Transporting {
+        guard let traces else { return transport }
+        return TracedTransport(transport: transport, destination: name, traces: traces, clocks: clocks)
     }
 }

@@ -11,6 +11,7 @@ struct OperationHandlers: Sendable {
     let metrics: MetricsCollector
     let usage: UsageQueries
     let plan: PlanQueries
+    let routes: RouteQueries
     let adder: FileAdder
     let receiver: ByteReceiver
     let pauses: PauseCommands
@@ -42,7 +43,8 @@ struct OperationHandlers: Sendable {
         context: Context, lifecycle: DaemonPhase, stateHealth: StateHealth, sources: SourceFolders,
         secrets: SecretReader, mediaReading: MediaReading, live: LiveUploads, making: LiveStaging,
         bandwidth: BandwidthLimiter, ledger: Ledger, counters: Counters, alerts: StatusCollector.StatusAlerts,
-        stagingHolds: Alerts, reloader: ConfigurationReloader, views: UploadViews, cache: EventCache, loops: Loops
+        stagingHolds: Alerts, traces: RequestTraces, reloader: ConfigurationReloader, views: UploadViews,
+        cache: EventCache, loops: Loops
     ) {
         let scheduler = loops.scheduler
         let finder = UploadFinder(store: context.store)
@@ -65,6 +67,7 @@ struct OperationHandlers: Sendable {
             reportTroubles: alerts.reportTroubles, reloader: reloader)
         usage = UsageQueries(context: context, scheduler: scheduler, ledger: ledger)
         plan = PlanQueries(context: context, scheduler: scheduler, live: live)
+        routes = RouteQueries(context: context, scheduler: scheduler)
         adder = FileAdder(
             context: context, lifecycle: lifecycle, sources: sources, fileSystems: loops.fileSystems,
             intake: loops.intake, views: views)
@@ -89,7 +92,7 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
             requests: requests)
         remotes = RemoteInspector(
-            context: context, lifecycle: lifecycle, requests: requests,
+            context: context, lifecycle: lifecycle, requests: requests, traces: traces,
             onRefusal: { if $0?.mayConcernSecret == true { secrets.renew(of: $1) } })
         events = EventStreams(context: context, cache: cache, live: live, making: making)
     }

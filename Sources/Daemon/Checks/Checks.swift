@@ -13,17 +13,21 @@ internal import Transport
 package enum Checks {
     /// For a command without a daemon, with the user's rights: the destinations are contacted at any cost, and the
     /// findings report the cost. Only a network that is not `allowed` stays closed.
-    package static func standalone(_ written: Settings, _ request: CheckRequest = CheckRequest()) async
-        -> [CheckFinding]
-    {
+    ///
+    /// - Parameter contacts: Whether destinations are contacted, and names looked up. Otherwise nothing is sent.
+    package static func standalone(
+        _ written: Settings, _ request: CheckRequest = CheckRequest(), contacts: Bool = true
+    ) async -> [CheckFinding] {
         let settings = withCards(written)
         let transport = Transport()
         let destinations = DestinationChecks(settings, transport)
-        let networkReport = await StandaloneNetworkReport.make(settings, destinations.sites)
+        let networkReport = await StandaloneNetworkReport.make(settings, contacts ? destinations.sites : [:])
         var findings = request.isAll ? [ServiceGroups.finding(ServiceUnit(ServiceGroups.unit))].compactMap { $0 } : []
         findings += await local(settings, request, networkReport)
         findings += PieceChecks.findings(settings, destinations, request)
-        findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
+        if contacts {
+            findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
+        }
         await transport.stop()
         return findings
     }

@@ -50,12 +50,16 @@ struct DestinationChecks: Sendable {
             for (number, one) in all.enumerated() where request.includes(destination: one.name) {
                 group.addTask {
                     let result: CheckResult
+                    let witness = CheckWitness(clocks: SystemClocks())
                     switch one.destination {
                     case .success(let destination):
-                        result = await Self.check(destination, one.name, requests, network)
+                        result = await Self.check(destination, one.name, requests, network, witness)
                     case .failure(let unmade): result = unmade.result
                     }
-                    return (number, CheckFinding(about: "destination", name: one.name, result))
+                    return (
+                        number,
+                        CheckFinding(about: "destination", name: one.name, result, steps: await witness.steps(result))
+                    )
                 }
             }
             return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
@@ -63,9 +67,13 @@ struct DestinationChecks: Sendable {
     }
 
     private static func check(
-        _ destination: any Destination, _ name: String, _ requests: some PolicyRequestSender, _ network: HookNetwork
+        _ destination: any Destination, _ name: String, _ requests: some PolicyRequestSender, _ network: HookNetwork,
+        _ witness: CheckWitness
     ) async -> CheckResult {
-        switch await requests.perform(name, network, { await destination.check(context: $0) }) {
+        let asked = await requests.perform(name, network) { context in
+            await destination.check(context: witness.witnessing(context))
+        }
+        switch asked {
         case .success(let asked):
             var result = asked.answer
             if asked.cost != .none {

@@ -53,11 +53,13 @@ enum LocalChecks {
                 }
             ),
         ]
-        if let remote = settings.control.remote, let token = try? await SecretReader().read(remote.token).reveal(),
-            let complaint = complaint(aboutToken: Array(token.utf8))
-        {
+        for token in settings.control.remote?.tokens ?? [] {
             // A token that cannot be read is reported by `doctor`, and by the start.
-            findings.append(CheckFinding(about: "control", name: "token", CheckResult(.warning, complaint)))
+            guard let secret = try? await SecretReader().read(token.secret).reveal(),
+                let complaint = complaint(aboutToken: Array(secret.utf8))
+            else { continue }
+            findings.append(
+                CheckFinding(about: "control", name: "token \(token.name)", CheckResult(.warning, complaint)))
         }
         for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
             places.append(("metrics", path, { report(path, besides: settings.control.socket) }))

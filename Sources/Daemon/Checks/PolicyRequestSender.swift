@@ -1,6 +1,7 @@
 internal import Config
 internal import Core
 internal import Linux
+internal import Names
 internal import Store
 internal import Synchronization
 internal import Transport
@@ -59,7 +60,12 @@ struct StandaloneRequestSender: PolicyRequestSender {
         }
         let counter = TrafficCounter()
         let permit: TransferPermit
-        switch policy.permit(standalone: network, at: name, counter) {
+        let nameServers: NameServers?
+        do { nameServers = try await networkReport.nameServers(for: name, network, settings) } catch {
+            let text = "cannot read the routes to the name servers: \(error)"
+            return .failure(RequestHeldError(hold: Hold(.offline, since: policy.inputs.now, text: text)))
+        }
+        switch policy.permit(standalone: network, at: name, counter, nameServers: nameServers) {
         case .success(let granted): permit = granted
         case .failure(let held): return .failure(held)
         }

@@ -24,13 +24,17 @@ package struct TestUpload: Sendable {
     let file: File
     /// Whether it is sent also where it cannot be removed again.
     let mayStay: Bool
+    /// Whether the finding says how fast it was.
+    let isMeasured: Bool
 
-    package init(_ file: File, mayStay: Bool) { (self.file, self.mayStay) = (file, mayStay) }
+    package init(_ file: File, mayStay: Bool, isMeasured: Bool) {
+        (self.file, self.mayStay, self.isMeasured) = (file, mayStay, isMeasured)
+    }
 
     private enum Outcome: Hashable, Sendable {
-        case removed
+        case removed(after: Duration)
         /// The destination has the file, and did not remove it.
-        case left(name: String)
+        case left(name: String, after: Duration)
         /// Nothing was sent: the reason.
         case notSent(String)
         case failed(String)
@@ -40,11 +44,12 @@ package struct TestUpload: Sendable {
     package func finding(_ settings: Settings, to destination: String) async -> CheckFinding {
         let result =
             switch await run(settings, to: destination) {
-            case .removed: CheckResult(.ok, "a test file arrived, and was removed again")
-            case .left(let name):
+            case .removed(let time): CheckResult(.ok, "a test file arrived, and was removed again" + speed(time))
+            case .left(let name, let time):
                 CheckResult(
                     .warning,
-                    "a test file arrived, and the destination did not remove it: remove \(printable(name)) there")
+                    "a test file arrived, and the destination did not remove it: remove \(printable(name)) there"
+                        + speed(time))
             case .notSent(let reason): CheckResult(.ok, "no test file was sent: \(reason)")
             case .failed(let reason): CheckResult(.failed, "the test file did not arrive: \(reason)")
             }
@@ -52,6 +57,14 @@ package struct TestUpload: Sendable {
     }
 
     package static let about = "test"
+
+    /// With every request that the file needs, also those that verify it.
+    private func speed(_ time: Duration) -> String {
+        guard isMeasured else { return "" }
+        let (size, milliseconds) = (Int64(file.content.count), max(1, time.inMilliseconds))
+        return "; \(shownBytes(size)) took \(milliseconds / 1000).\(padded(Int(milliseconds % 1000), 3)) s "
+            + "(\(shownBytes(size * 1000 / milliseconds))/s)"
+    }
 
     private func run(_ settings: Settings, to destination: String) async -> Outcome {
         let transport = Transport()
@@ -87,6 +100,7 @@ package struct TestUpload: Sendable {
                 return .notSent("\(obstacle); `--test-file any` sends it nevertheless")
             }
             let reporter = TestReporter()
+            let start = ContinuousClock.now
             do {
                 _ = try await destination.upload(order, reporter: reporter, context: context)
             } catch {
@@ -96,12 +110,13 @@ package struct TestUpload: Sendable {
                 _ = try? await destination.remove(test: order, rest, context: context)
                 return .failed(Self.text(of: error))
             }
+            let time = start.duration(to: .now)
             var finished = reporter.checkpoint
             finished.isFinished = true
             do {
                 let isGone = try await destination.remove(test: order, finished, context: context)
-                return isGone ? .removed : .left(name: name)
-            } catch { return .left(name: name) }
+                return isGone ? .removed(after: time) : .left(name: name, after: time)
+            } catch { return .left(name: name, after: time) }
         } catch { return .failed(Self.text(of: error)) }
     }
 

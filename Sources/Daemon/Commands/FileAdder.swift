@@ -96,6 +96,9 @@ struct FileAdder: Sendable {
         if request.key != nil {
             throw Refusal(.badRequest, "`key` names one upload, and \(path.display) is a folder")
         }
+        if request.uploadURL != nil {
+            throw Refusal(.badRequest, "`upload_url` is the address of one upload, and \(path.display) is a folder")
+        }
         let rules = context.settings.presentFolders.map(\.watch)
         let isOurs = rules.contains {
             $0.path == path || path.relative(to: $0.path) != nil || $0.path.relative(to: path) != nil
@@ -158,7 +161,9 @@ struct FileAdder: Sendable {
         var arrivals: [NewAsset] = []
         for file in files {
             guard let folder = context.configuration.folder(file.folder) else { continue }
-            try checks.checkRequests(request.headers, url: request.url, for: to.isEmpty ? folder.uploadTo : to)
+            let url = try checks.checkRequests(
+                request.headers, url: request.url, uploadURL: request.uploadURL,
+                for: to.isEmpty ? folder.uploadTo : to)
             var file = file
             file.settledBy = .added
             let facts = await intake.assets.facts(of: file)
@@ -173,7 +178,7 @@ struct FileAdder: Sendable {
             arrivals.append(
                 intake.assets.arrival(
                     of: file, folder, to: routes, key: request.key, context: request.context,
-                    headers: request.headers, url: request.url, again: request.again, facts: facts))
+                    headers: request.headers, url: url, again: request.again, facts: facts))
         }
         if arrivals.isEmpty { return [] }
         let outcomes = try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }

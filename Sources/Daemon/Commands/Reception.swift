@@ -20,8 +20,9 @@ struct ByteReceiver: Sendable {
         try checks.checkOptions(to: request.to, key: request.key, context: request.context)
         if let problem = Self.problem(ofName: request.name) { throw Refusal(.badRequest, "`name` \(problem)") }
         let to = try destinations(for: request)
-        try checks.checkRequests(request.headers, url: request.url, for: to)
-        let ids = try await reception.receive(request, to: to, next)
+        let url = try checks.checkRequests(
+            request.headers, url: request.url, uploadURL: request.uploadURL, for: to)
+        let ids = try await reception.receive(request, url, to: to, next)
         return try await views.reply(ids)
     }
 
@@ -65,9 +66,10 @@ struct Reception: Sendable {
 
     /// - Returns: The ids of its uploads.
     func receive(
-        _ request: ReceiveRequest, to destinations: [String], _ next: @Sendable () async throws -> [UInt8]?
+        _ request: ReceiveRequest, _ url: GivenURL?, to destinations: [String],
+        _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> [String] {
-        var draft = arrival(of: request, to: destinations, size: 0)
+        var draft = arrival(of: request, url, to: destinations, size: 0)
         try refuseDuplicateKey(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
         try await stager.beginReception()
         var reservation = StagingBudget.Reservation()
@@ -142,7 +144,7 @@ struct Reception: Sendable {
                     uploads: zip(orders, ids).map { order, id in
                         CopyOrigin.Upload(
                             id: id, destination: order.destination, name: order.name, key: order.key,
-                            context: order.context, url: order.url)
+                            context: order.context, url: order.url?.stored)
                     })
             }
             try staging.publish([copy])
@@ -171,7 +173,9 @@ struct Reception: Sendable {
         if let holder { throw Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder) }
     }
 
-    private func arrival(of request: ReceiveRequest, to destinations: [String], size: Int64) -> NewAsset {
+    private func arrival(
+        of request: ReceiveRequest, _ url: GivenURL?, to destinations: [String], size: Int64
+    ) -> NewAsset {
         let folder = FolderSettings.received
         let now = context.clocks.wall().milliseconds * 1_000_000
         let (root, relative) = (folder.watch.path, FilePath(request.name))
@@ -185,7 +189,7 @@ struct Reception: Sendable {
                 folder: folder.watch.name, root: root, relative: relative, status: status, identity: identity,
                 settledBy: .added), folder, to: destinations.map { UploadRoute(to: $0) }, key: request.key,
             context: request.context,
-            headers: request.headers, url: request.url)
+            headers: request.headers, url: url)
     }
 
     /// The error of the disk, as a refusal that a person can act on.

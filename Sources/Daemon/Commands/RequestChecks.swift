@@ -21,14 +21,39 @@ struct RequestChecks: Sendable {
     }
 
     /// Checks the settings for the requests of these uploads.
-    func checkRequests(_ headers: [String: String], url: String?, for destinations: [String]) throws {
+    ///
+    /// - Returns: The address that is given for them.
+    @discardableResult
+    func checkRequests(
+        _ headers: [String: String], url: String?, uploadURL: String? = nil, for destinations: [String]
+    ) throws -> GivenURL? {
         try checkHeaders(headers, for: destinations)
-        guard let url else { return }
-        for destination in destinations {
-            if let objection = configuration.destinations[destination]?.objection(toURL: url) {
-                throw Refusal(.badRequest, "`url` cannot be used with `\(destination)`: \(objection)")
-            }
+        let given: GivenURL?
+        switch (url, uploadURL) {
+        case (nil, nil): given = nil
+        case (let url?, nil): given = .creation(url)
+        case (nil, let url?): given = .upload(url)
+        case (.some, .some):
+            throw Refusal(
+                .badRequest, "`url` creates an upload, and `upload_url` is of one that exists: give one of them")
         }
+        guard let given else { return nil }
+        if given.upload != nil, Set(destinations).count > 1 {
+            throw Refusal(
+                .badRequest,
+                "`upload_url` is the address of one upload: name one destination of \(destinations.joined(separator: ", "))"
+            )
+        }
+        for name in destinations {
+            guard let destination = configuration.destinations[name] else { continue }
+            let (key, objection) =
+                switch given {
+                case .creation(let url): ("url", destination.objection(toURL: url))
+                case .upload(let url): ("upload_url", destination.objection(toUploadURL: url))
+                }
+            if let objection { throw Refusal(.badRequest, "`\(key)` cannot be used with `\(name)`: \(objection)") }
+        }
+        return given
     }
 
     /// The values may be secrets, and appear in no message.

@@ -5,7 +5,7 @@ internal import Linux
 internal import Staging
 internal import Store
 
-/// Commands that end uploads and start them again: some by their ids, or all that match a filter, however many.
+/// Commands that end uploads, start them again, and change their priority: some by their ids, or all that match a filter, however many.
 struct UploadCommands: Sendable {
     let context: Context
     let lifecycle: DaemonPhase
@@ -71,6 +71,29 @@ struct UploadCommands: Sendable {
             _ = try await context.store.write { try $0.transitions.dismiss(Array(some), .dismissed) }
         }
         CrashPoint.reached("dismissed")
+        return try await views.reply(ids)
+    }
+
+    func prioritize(_ selection: Selection) async throws -> UploadsReply {
+        try lifecycle.requireReady()
+        guard let priority = selection.priority, Selection.priorities.contains(priority) else {
+            throw Refusal(.badRequest, "`priority` takes a number from -1000 to 1000; higher goes first")
+        }
+        if selection.ids.isEmpty {
+            return try await forAll(selection, [.ongoing]) { ids in
+                Done(ids: try await context.store.write { try $0.transitions.prioritize(ids, to: priority) })
+            }
+        }
+        let rows = try await finder.rows(selection)
+        for row in rows where row.upload.state.isTerminal {
+            throw Refusal(
+                .conflict, "\(row.upload.id) is \(Self.endingText(row)): only ongoing uploads have a priority",
+                id: row.upload.id)
+        }
+        let ids = rows.map(\.upload.id)
+        for some in ids.pieces(of: Self.piece) {
+            _ = try await context.store.write { try $0.transitions.prioritize(Array(some), to: priority) }
+        }
         return try await views.reply(ids)
     }
 

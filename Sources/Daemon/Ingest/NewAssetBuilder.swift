@@ -12,7 +12,7 @@ struct NewAssetBuilder: Sendable {
     /// - Parameter routes: Where it goes; the folder's own unless a person named destinations.
     func arrival(
         of file: SettledFile, _ folder: FolderSettings, to routes: [UploadRoute], key: String? = nil,
-        context: [String: String] = [:], headers: [String: String] = [:], url: String? = nil, again: Bool = false,
+        context: [String: String] = [:], headers: [String: String] = [:], url: GivenURL? = nil, again: Bool = false,
         facts: MediaFacts = MediaFacts()
     ) -> NewAsset {
         var naming = RemoteNaming(

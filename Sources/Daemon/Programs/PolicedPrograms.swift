@@ -32,12 +32,15 @@ enum ProgramPayer: Hashable, Sendable {
     case hook(String)
     /// Makes files to upload from those of a folder.
     case export(folder: String)
+    /// Gives credentials of a destination, whose rules apply.
+    case credentials(destination: String)
 
     /// The account in the ledger. No destination has a name with a space.
     var account: String {
         switch self {
         case .hook(let name): Hook.account(name)
         case .export(let folder): "export \(folder)"
+        case .credentials(let destination): destination
         }
     }
 

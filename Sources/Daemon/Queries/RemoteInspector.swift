@@ -1,4 +1,5 @@
 internal import API
+internal import Config
 internal import Core
 internal import Destinations
 internal import Linux
@@ -10,6 +11,7 @@ struct RemoteInspector: Sendable {
     let context: Context
     let lifecycle: DaemonPhase
     let requests: RequestRunner
+    let traces: RequestTraces
     /// Called with the remedy when a destination refuses a question.
     let onRefusal: @Sendable (_ remedy: Remedy?, _ destination: String) -> Void
 
@@ -34,6 +36,22 @@ struct RemoteInspector: Sendable {
                     id: item.id, name: item.name, url: item.url, state: item.state, size: item.size,
                     createdAt: item.createdAt?.description, upload: ours[item.id])
             }, next: page.next, sent: asked.cost.bytes, received: asked.cost.received)
+    }
+
+    /// Begins to record its requests, or returns those that were recorded since.
+    ///
+    /// - Throws: `Refusal`: no such destination, one that sends no requests, or no trace.
+    func trace(_ name: String, _ request: TraceRequest) throws(Refusal) -> TraceReply {
+        guard let destination = context.destinations[name] else {
+            throw Refusal(.notFound, "no destination is called `\(printable(name))`")
+        }
+        if destination.site.isFolder { throw Refusal(.conflict, "`\(name)` is a folder and gets no requests") }
+        return try traces.follow(name, request)
+    }
+
+    /// The last requests to destinations that failed.
+    func failures() -> FailuresView {
+        FailuresView(destinations: traces.failures(of: context.settings.destinations.map(\.name)))
     }
 
     /// Asks a destination for unfinished uploads, and removes those of ours that no upload continues.

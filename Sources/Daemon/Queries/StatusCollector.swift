@@ -63,6 +63,7 @@ struct StatusCollector: Sendable {
         warnings += StatusWarnings.ofUnknownDestinations(ongoing, known: Set(now.configuration.destinations.keys))
         warnings += StatusWarnings.ofUnknownStates(try await context.store.read { try $0.lists.unknownStates() })
         warnings += StatusWarnings.ofOverdueFiles(files)
+        warnings += StatusWarnings.ofControl(context.settings.control)
         warnings += now.ineffectiveRules.map { "destinations.\($0): \($1)" }
         return StatusView(
             version: sluiceVersion, pid: Machine.process, startedAt: lifecycle.startedAt.description,

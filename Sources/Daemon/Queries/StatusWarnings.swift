@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Store
@@ -13,6 +14,17 @@ enum StatusWarnings {
             state.troubles
                 + (state.moreTroubles > 0 ? ["\(state.moreTroubles) more directories of \(state.path.display)"] : [])
         }
+    }
+
+    /// An address that lets others on the network read the tokens.
+    static func ofControl(_ control: ControlSettings) -> [String] {
+        guard let remote = control.remote, remote.allowsPlainHTTP, remote.tls == nil, !remote.listen.isLoopback else {
+            return []
+        }
+        return [
+            "control.listen: others on the network can read the tokens and file names, since \(remote.listen) has no TLS "
+                + "(insecure_http)"
+        ]
     }
 
     /// Files that do not settle, for a person to inspect.

@@ -3,6 +3,7 @@ internal import Config
 internal import Core
 internal import Linux
 internal import Store
+internal import Transport
 
 /// Maps the records of uploads to their views for people and programs, as of one moment. It makes no query: all that it
 /// needs are its properties and the facts of each upload.
@@ -134,13 +135,16 @@ struct UploadViewBuilder {
             staging: upload.state == .staging ? facts.copy.map(StagingRunView.init) : nil,
             keeping: asset.shownKeeping,
             headers: upload.headers.isEmpty ? nil : upload.headers.keys.sorted(),
-            url: upload.url.map { redacted(printable($0)) })
+            url: upload.url?.creation.map { redacted(printable($0)) },
+            uploadOrigin: upload.url?.upload.map { printable(WebAddress($0).origin) })
     }
 
-    /// For an upload that is not verified, only its remote name and address, if known.
+    /// For an upload that is not verified, only its remote name and address, and when the remote drops it, if known.
     private func remote(_ upload: UploadRecord) -> RemoteView? {
-        if upload.remote == nil, upload.named == nil { return nil }
-        return RemoteView(id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy)
+        let resumable = upload.expires.map { ResumableView(offset: upload.acked, expiresAt: $0.description) }
+        if upload.remote == nil, upload.named == nil, resumable == nil { return nil }
+        return RemoteView(
+            id: upload.remoteID, url: upload.remoteURL, verifiedBy: upload.remote?.verifiedBy, resumable: resumable)
     }
 
     private func state(_ row: UploadRow, _ live: LiveUploads.Run?, _ holds: [Hold]) -> ShownState {

@@ -37,6 +37,9 @@ struct UsageQueries: Sendable {
         guard (0...UsageQuery.maxMonths).contains(query.months) else {
             throw Refusal(.badRequest, "months is `\(query.months)`; it must be from 0 to \(UsageQuery.maxMonths)")
         }
+        guard (0...UsageQuery.maxMinutes).contains(query.minutes) else {
+            throw Refusal(.badRequest, "minutes is `\(query.minutes)`; it must be from 0 to \(UsageQuery.maxMinutes)")
+        }
         let grouping = try query.by.map { word in
             guard let grouping = UsageGrouping(rawValue: word) else {
                 let words = UsageGrouping.allCases.map(\.rawValue).joined(separator: ", ")
@@ -53,14 +56,16 @@ struct UsageQueries: Sendable {
             entered + ledger.open.unentered.map { UsageRow(at: now, account: $0.key, spending: $0.spending) }
         try check("destination", query.destination, context.settings.destinations.map(\.name), rows) { $0.destination }
         try check("folder", query.folder, context.configuration.folderNames, rows) { $0.folder }
-        let meant = rows.filter {
-            (query.destination == nil || $0.account.destination == query.destination)
-                && (query.folder == nil || $0.account.folder == query.folder)
+        func isMeant(_ row: UsageRow) -> Bool {
+            (query.destination == nil || row.account.destination == query.destination)
+                && (query.folder == nil || row.account.folder == query.folder)
         }
-        func views(_ stretches: [Range<WallTime>], _ name: (CivilDay) -> String) -> [UsagePeriodView] {
-            UsageSum.sums(of: meant, in: stretches, by: grouping).map { sum in
+        func views(
+            _ rows: [UsageRow], _ stretches: [Range<WallTime>], _ name: (WallTime) -> String
+        ) -> [UsagePeriodView] {
+            UsageSum.sums(of: rows, in: stretches, by: grouping).map { sum in
                 UsagePeriodView(
-                    name: name(Zone.local.localTime(at: sum.stretch.lowerBound).day),
+                    name: name(sum.stretch.lowerBound),
                     from: sum.stretch.lowerBound.description, until: sum.stretch.upperBound.description,
                     bytes: sum.total.bytes, received: sum.total.received, files: sum.total.files,
                     parts: grouping == nil
@@ -72,9 +77,24 @@ struct UsageQueries: Sendable {
                         })
             }
         }
+        let meant = rows.filter(isMeant)
+        func day(_ time: WallTime) -> String { Zone.local.localTime(at: time).day.description }
         return UsageView(
-            days: views(days) { $0.description }, months: views(months) { String($0.description.dropLast(3)) },
+            days: views(meant, days, day), months: views(meant, months) { String(day($0).dropLast(3)) },
+            minutes: query.minutes == 0
+                ? nil
+                : views(ledger.recent.rows.filter(isMeant), Self.minutes(query.minutes, upTo: now)) {
+                    String(LocalTime($0).clock.prefix(5))
+                },
             by: grouping?.rawValue, quotas: try await quotas(query, now))
+    }
+
+    private static func minutes(_ count: Int, upTo now: WallTime) -> [Range<WallTime>] {
+        let last = now.milliseconds - now.milliseconds % 60_000
+        return (0..<Int64(count)).reversed().map { ago in
+            let start = last - 60_000 * ago
+            return WallTime(milliseconds: start)..<WallTime(milliseconds: start + 60_000)
+        }
     }
 
     /// Without this check, a misspelt name would look like one without traffic.

@@ -14,9 +14,24 @@ struct WhyAnswers {
         let choice = view.list.known == .ongoing ? now.routeChoice(of: upload) : nil
         return WhyAnswer(
             id: view.id, destination: view.destination, folder: view.folder, path: view.path, state: view.state,
-            text: sentence(view, upload.files), holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
+            text: sentence(view, upload.files) + loss(of: upload, view),
+            holds: view.holds + [settling].compactMap { $0.map(HoldView.init) },
             exceptions: now.exceptions(id: view.id, folder: view.folder),
             way: RouteView(choice), otherWays: choice.flatMap { RouteView.others($0) })
+    }
+
+    /// What follows if the destination drops the unfinished upload before it can continue.
+    private func loss(of upload: UploadRecord, _ view: UploadView) -> String {
+        guard view.state == .waiting, let expires = upload.expires else { return "" }
+        let moment = now.inputs.now
+        if expires < moment {
+            return "; the destination may have dropped the unfinished upload since \(expires): if so, it starts again"
+        }
+        // A hold without an end ends with an event, which may come in time.
+        let ends = view.holds.compactMap(\.until).compactMap { WallTime(described: $0) }
+        guard let next = ends.max(), expires < next else { return "" }
+        return
+            "; the destination drops the unfinished upload at \(expires), which is before \(next): it starts again then"
     }
 
     private func sentence(_ view: UploadView, _ files: FileClass) -> String {

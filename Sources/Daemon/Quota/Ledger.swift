@@ -20,6 +20,7 @@ final class Ledger: Sendable {
     let counters: Counters
     let renewals = Renewals()
     let open = OpenAccounts()
+    let recent: RecentTraffic
     /// Set when bytes are reserved in a quota that counts those of other programs.
     private let counting: AsyncSignal
     private let store: Store
@@ -70,9 +71,8 @@ final class Ledger: Sendable {
         counting: AsyncSignal = AsyncSignal()
     ) {
         (self.counters, self.counting) = (counters, counting)
-        self.store = store
-        self.clocks = clocks
-        self.log = log
+        (self.store, self.clocks, self.log) = (store, clocks, log)
+        recent = RecentTraffic(clocks: clocks)
         current = Mutex(Current(quotas: settings.quotas(after: nil)))
     }
 

@@ -128,6 +128,7 @@ final class QuotaAccount: Sendable {
     /// Counts bytes that were sent. From any thread; cheap.
     func spend(_ bytes: Int64) {
         counted.add(bytes)
+        ledger.recent.add(Spending(bytes: bytes), of: key)
         let isOver = state.withLock { state -> Bool in
             state.step.spend(bytes)
             if isFree { return false }
@@ -146,6 +147,7 @@ final class QuotaAccount: Sendable {
     /// Counts bytes that were received. From any thread; cheap.
     func receive(_ bytes: Int64) {
         arrived.add(bytes)
+        ledger.recent.add(Spending(received: bytes), of: key)
         let isOver = state.withLock { state -> Bool in
             state.step.receive(bytes)
             if isFree { return false }

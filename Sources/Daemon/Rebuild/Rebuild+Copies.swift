@@ -110,7 +110,7 @@ extension Rebuild {
                 arrival.orders[index].name = FilePath(bytes: name)
             }
             arrival.orders[index].key = upload.key
-            arrival.orders[index].url = upload.url
+            arrival.orders[index].url = upload.url.map(GivenURL.init(stored:))
             arrival.orders[index].context.merge(upload.context ?? [:]) { $1 }
         }
         arrival.stagingMode = origin.staged != nil ? .export : folder.isReceived ? .received : .copy

@@ -53,8 +53,7 @@ extension Scheduler {
         let isOver = state?.isTerminal ?? true
         if isOver { facts.uploads.forget(id) }
         facts.destinations.ended(name, id, isOver: isOver, hasArrived: state == .completed)
-        // The upload waits again, and may be too old by now.
-        if state?.isTerminal == false { facts.expiry.invalidate() }
+        if state?.isTerminal == false { facts.waitsAgain(claim.upload, context) }
     }
 
     /// Repeats attempts that failed where a person has meanwhile commanded to try their destination.

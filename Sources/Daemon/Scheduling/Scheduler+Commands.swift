@@ -103,9 +103,7 @@ extension Scheduler {
 
     func expirePauses() async throws {
         let over = facts.pauses.expired(at: context.clocks.wall())
-        for pause in over {
-            try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) }
-        }
+        for pause in over { try await context.store.write { try $0.pauses.clear(pause.scope, pause.name) } }
         facts.pauses.replace(try await context.store.read { try $0.pauses.all() })
         if over.isEmpty { return }
         facts.pauses.stopDraining(over.map { PauseScope(scope: $0.scope, name: $0.name) })
@@ -159,6 +157,13 @@ extension Scheduler {
         var next: WallTime?
         defer { facts.expiry.end(next) }
         next = try await ExpirySweep(context: context).run(now: now, shortest: shortest)
+    }
+
+    /// Ends waiting uploads that have been failing for `retry.give_up_after`.
+    func giveUpUploads() async throws {
+        guard facts.givingUp.begin(at: context.clocks.monotonic()) else { return }
+        let (ended, next) = try await GiveUpSweep(context: context).run()
+        facts.gaveUp(ended, next: next)
     }
 
     // MARK: Stopping

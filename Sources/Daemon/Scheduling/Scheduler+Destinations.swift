@@ -74,9 +74,7 @@ extension Scheduler {
             let settings = context.configuration.settings(ofDestination: name)
             let retry = settings?.policy.retry ?? context.settings.policy.retry
             let (wall, monotonic) = (context.clocks.wall(), context.clocks.monotonic())
-            let underWay = facts.transfers.uploads(to: name).map { id in
-                attempts.live[id].map { $0.size - $0.acked } ?? 0
-            }
+            let underWay = facts.transfers.uploads(to: name).map { attempts.live[$0].map { $0.size - $0.acked } ?? 0 }
             facts.destinations.capacityAnswered(
                 name, answer.space, underWay: underWay, now: wall, monotonic: monotonic,
                 lasting: DestinationHealth.backoffWhenFull(retry).first)
@@ -112,9 +110,7 @@ extension Scheduler {
     }
 
     /// A file was removed there.
-    func freedSpace(at destination: String) {
-        facts.destinations.freedSpace(destination)
-    }
+    func freedSpace(at destination: String) { facts.destinations.freedSpace(destination) }
 
     // MARK: Keys
 

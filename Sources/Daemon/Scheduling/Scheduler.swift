@@ -93,6 +93,7 @@ actor Scheduler {
         await refreshMachine()
         try await refreshBusy()
         try await expireUploads()
+        try await giveUpUploads()
         try await TakeOvers(context: context).run()
         try await stopSuperseded()
         try await sendingLimits.ledger.refresh()

@@ -1,4 +1,5 @@
 internal import Core
+internal import Store
 
 /// The scheduler's knowledge besides the configuration and the database: a component for each subject.
 ///
@@ -10,6 +11,7 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     var quotaWaits = QuotaWaitlist()
     var requests = BackgroundRequests() { didSet { changes.formUnion(requests.takeChanges()) } }
     var expiry = ExpiryTimer()
+    var givingUp = GiveUpTimer()
     var pauses = PauseSet() { didSet { policyChanged(pauses.takeChanges()) } }
     var overrides = OverrideSet() { didSet { policyChanged(overrides.takeChanges()) } }
     var clock = ClockMonitor() { didSet { policyChanged(clock.takeChanges()) } }
@@ -29,9 +31,30 @@ struct SchedulerFacts: Sendable, RecordsChanges {
     /// Other settings hold from now on. Uploads that are being claimed now are given back.
     mutating func configurationChanged() {
         expiry.invalidate()
+        givingUp.schedule(at: MonotonicTime(nanoseconds: 0))
         generation.noteChange()
         generation.noteStop()
         changes.insert(.scheduling)
+    }
+
+    /// An upload waits again after an attempt: it may be too old by now, or fail for too long before the next one.
+    mutating func waitsAgain(_ upload: UploadRecord, _ context: Context) {
+        expiry.invalidate()
+        let retry = context.configuration.retry(folder: upload.folder, destination: upload.destination)
+        guard let limit = retry.giveUpAfter else { return }
+        givingUp.schedule(at: context.clocks.monotonic().advanced(by: GiveUpTimer.delay(for: limit)))
+    }
+
+    /// Waiting uploads have ended because they had been failing for too long.
+    ///
+    /// - Parameter next: When to search for the next ones.
+    mutating func gaveUp(_ ended: [UploadRecord], next: MonotonicTime?) {
+        for upload in ended {
+            uploads.forget(upload.id)
+            quotaWaits.ended(upload.id, lacking: nil)
+            destinations.ended(upload.destination, upload.id, isOver: true, hasArrived: false)
+        }
+        givingUp.end(next)
     }
 
     /// The clock was set: windows are open or closed by another time.
@@ -75,7 +98,7 @@ struct SchedulerFacts: Sendable, RecordsChanges {
         }
         // When pauses and exceptions end, and when an upload may be too old.
         let ends = pauses.ends + overrides.ends + [expiry.next, change].compactMap { $0 }
-        var waits = (probes + [queued].compactMap { $0 }).map { $0.since(now) }
+        var waits = (probes + [queued, givingUp.next].compactMap { $0 }).map { $0.since(now) }
         waits += ends.map { .milliseconds($0.milliseconds - wall.milliseconds) }
         waits += checks + [busy.states.nextCheck(at: now)].compactMap { $0 }
         return waits.min().map { max($0, .milliseconds(10)) }

@@ -20,7 +20,7 @@ struct CopyOrigins {
                 uploads: uploads.filter { !$0.state.isTerminal }.map {
                     CopyOrigin.Upload(
                         id: $0.id, destination: $0.destination, name: $0.name, key: $0.key, context: $0.context,
-                        url: $0.url)
+                        url: $0.url?.stored)
                 })
             origin.release = .random()
             origins[asset.id] = origin

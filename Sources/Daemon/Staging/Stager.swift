@@ -38,6 +38,7 @@ actor Stager {
     var isShort: Bool { admission.isShort }
     private let workers: [Worker]
     let unsettledSignal: AsyncSignal
+    private let sizeLimits: SizeLimits
 
     private struct Worker: Sendable {
         let signal: AsyncSignal
@@ -65,6 +66,7 @@ actor Stager {
         (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
         (self.mediaReading, self.making, self.troubles) = (mediaReading, making, troubles)
         self.policed = policed
+        sizeLimits = SizeLimits(context: context, scheduler: policed.connections.scheduler)
         (self.stagingHolds, signal, unsettledSignal) = (stagingHolds, signals.staging, signals.unsettled)
         workers =
             (0..<Self.maxWorkers).map { Worker(signal: AsyncSignal(signals.rest), number: $0, exports: false) } + [
@@ -133,7 +135,26 @@ actor Stager {
         }
         if assets.allSatisfy({ admission.isUnderWay($0.id) }) { return [] }
         guard try await querySpace() else { return [] }
-        return try await admit(assets, exports: exports)
+        return try await withoutTooLarge(try await admit(assets, exports: exports))
+    }
+
+    /// Refuses the files that their only destination does not take for their size.
+    private func withoutTooLarge(_ jobs: [CopyJob]) async throws -> [CopyJob] {
+        var kept: [CopyJob] = []
+        for (index, job) in jobs.enumerated() {
+            do {
+                if let failure = try await sizeLimits.refusal(of: job.asset) {
+                    try await refuse(job.asset, failure, isGone: false)
+                    admission.end(job.ticket)
+                } else {
+                    kept.append(job)
+                }
+            } catch {
+                for job in kept + jobs[index...] { admission.end(job.ticket) }
+                throw error
+            }
+        }
+        return kept
     }
 
     /// Makes a pass through the assets. Other workers run while it waits for the answer about one.

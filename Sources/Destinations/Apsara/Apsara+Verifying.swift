@@ -16,8 +16,8 @@ extension Apsara {
         _ medium: ApsaraMedium, _ order: UploadOrder, _ old: PartsCheckpoint, _ made: RemoteObject,
         _ reporter: any UploadReporter, _ context: RequestContext
     ) async throws -> RemoteObject {
-        let wanted = settings.verify ?? (order.removesSource ? .playable : .transfer)
-        guard wanted == .playable, authority.reportsCompletion else { return made }
+        let wanted = settings.verify ?? (order.removesSource ? .transcoded : .transfer)
+        guard wanted == .transcoded, authority.reportsCompletion else { return made }
         var checkpoint = PartsCheckpoint(old.stored.keeping(ApsaraCheckpoint.lasting))
         medium.note(in: &checkpoint.apsara)
         checkpoint.apsara.transferredBy = made.verifiedBy
@@ -67,7 +67,7 @@ extension Apsara {
             if waited > settings.verifyTimeout {
                 warnings.append("VOD processed it for \(waited.inWords), longer than `verify_timeout`")
             }
-            return .done(object(medium, "playable", warnings))
+            return .done(object(medium, "transcoded", warnings))
         case .failed(let words):
             _ = try await begunAgain(medium, checkpoint, \.failedMedia, reporter)
             throw refusal(
@@ -108,10 +108,12 @@ extension Apsara {
         let unknownMedium = ApsaraMedium(sort: .video, id: "sluice-check", endpoint: "", bucket: "", key: "")
         // Other reasons why the request may fail were reported already.
         if case .notAllowed(let right)? = try? await authority.state(of: unknownMedium, size: 0, context) {
-            result.verdict = .warning
-            result.detail +=
-                "; it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "
+            let words =
+                "it lacks the right `\(right)`, without which it is not known whether VOD can use a file: "
                 + "where sources are deleted or moved, uploads wait for that"
+            result.verdict = .warning
+            result.detail += "; " + words
+            result.parts.append(.init(.flow, .warning, words))
         }
         return result
     }

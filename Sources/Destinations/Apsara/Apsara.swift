@@ -24,21 +24,20 @@ struct Apsara: Destination {
             throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
         settings = ApsaraSettings.keys.settings(values)
-        client = AuthorizedClient(
-            transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-            caFile: settings.bucket.caFile, clocks: tools.clocks, name: tools.name)
         let source = settings.authority.source
         var homes = [settings.endpoint ?? ApsaraAPI.endpoint(settings.region)]
         if case .service(let url, _, _)? = source { homes = [url] }
         if case .command? = source { homes = [] }
         allowed = AllowedOrigins(homes: homes, domains: Self.domains, remedy: .inPlace("upload_endpoint"))
+        client = AuthorizedClient(
+            tools, origins: Set((homes + [settings.uploadEndpoint].compactMap { $0 }).map { WebAddress($0).origin }))
         let storage = "https://\(settings.addressKind.host(in: settings.region))"
         if let source {
             authority = ApsaraService(
                 service: CredentialHelper(
                     source, role: "the authorisation service", code: .authorisationUnusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
-            site = WebAddress(settings.uploadEndpoint ?? storage).site ?? .here
+            site = tools.site(of: settings.uploadEndpoint ?? storage) ?? .here
             return
         }
         guard let access = S3Access(settings.bucket.access),
@@ -49,7 +48,7 @@ struct Apsara: Destination {
         authority = ApsaraAPI(
             client: client, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
             version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.limits.small)
-        site = WebAddress(settings.uploadEndpoint ?? settings.endpoint ?? storage).site ?? .here
+        site = tools.site(of: settings.uploadEndpoint ?? settings.endpoint ?? storage) ?? .here
     }
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {

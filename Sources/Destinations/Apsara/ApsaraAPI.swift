@@ -157,9 +157,11 @@ struct ApsaraAPI: ApsaraUploadIssuer {
         do {
             // No medium has this name, and VOD has to check the key before it can say so.
             _ = try await call("RefreshUploadVideo", [("VideoId", "sluice-check")], context)
-            return CheckResult(.ok, "\(rights) is good")
+            return CheckResult(.ok, "\(rights) is good").about(.credentials)
         } catch let error as UploadError {
-            if ApsaraVerdict.isGone(error) { return CheckResult(.ok, "the key is good, and VOD answers") }
+            if ApsaraVerdict.isGone(error) {
+                return CheckResult(.ok, "the key is good, and VOD answers").about(.credentials)
+            }
             return CheckResult(.failed, error.checkDescription(right: rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
     }

@@ -37,10 +37,12 @@ struct ApsaraService: ApsaraUploadIssuer {
             guard let answer, case .object = answer else {
                 return CheckResult(.failed, "\(service.name) gives something other than a JSON object")
             }
-            if let problem = reportedError(answer) {
+            let named = ApsaraUploadTicket.withNamesOfService(answer)
+            if let problem = named["Data"].flatMap({ reportedError($0) }) ?? reportedError(named) {
                 return CheckResult(.warning, problem.checkDescription(right: nil))
             }
-            return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file")
+            return CheckResult(.ok, "\(service.name) answers; whether VOD does is seen with the first file").about(
+                .flow)
         } catch let error as UploadError {
             return CheckResult(.failed, error.checkDescription(right: rights))
         } catch { return CheckResult(.failed, "the check was stopped") }
@@ -65,8 +67,11 @@ struct ApsaraService: ApsaraUploadIssuer {
             throw service.problem("gives something other than a JSON object", .holdDestination(after: nil))
         }
         // Some services wrap their answer in an object with a code of its own.
-        let inner = json["UploadAddress"] == nil ? json["data"] ?? json : json
-        if inner["UploadAddress"] == nil, let error = reportedError(inner) ?? reportedError(json) { throw error }
+        let named = ApsaraUploadTicket.withNamesOfService(json)
+        let inner =
+            named["UploadAddress"] == nil
+            ? named["Data"].map { ApsaraUploadTicket.withNamesOfService($0) } ?? named : named
+        if inner["UploadAddress"] == nil, let error = reportedError(inner) ?? reportedError(named) { throw error }
         do {
             return try ApsaraUploadTicket(inner, as: request.sort, before: request.sort == .image ? nil : medium)
         } catch {
@@ -84,9 +89,14 @@ struct ApsaraService: ApsaraUploadIssuer {
         return error
     }
 
-    /// Reads a refusal of a program, which has no status.
+    /// Codes that services put beside an answer, in lower case.
+    private static let successes: Set<String> = ["0", "200", "ok", "success"]
+
+    /// Reads a refusal of a program, which has no status. Names may begin with a small letter.
     private func reportedError(_ json: JSONValue) -> UploadError? {
-        guard json["error"] != nil || json["Code"]?.string != nil else { return nil }
+        let json = ApsaraUploadTicket.withNamesOfService(json)
+        let isRefused = json["Code"]?.string.map { !Self.successes.contains($0.lowercased()) } ?? false
+        guard json["Error"] != nil || isRefused else { return nil }
         let verdict = ApsaraVerdict(json, status: nil, wait: nil)
         let kind: Failure.Class =
             switch verdict.remedy {

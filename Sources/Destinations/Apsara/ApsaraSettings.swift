@@ -7,7 +7,7 @@ enum ApsaraVerification: String, Sendable, CaseIterable {
     /// The storage has every byte, with the right checksums.
     case transfer
     /// VOD says that it can use the medium.
-    case playable
+    case transcoded
 }
 
 /// A person's settings for ApsaraVideo VOD, with defaults filled in.
@@ -24,7 +24,7 @@ struct ApsaraSettings: Sendable {
     /// Whether an interrupted upload continues.
     var resumes = true
     var fields = ApsaraFields()
-    /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
+    /// `nil`: `transcoded` where the source goes with the upload's end, else `transfer`.
     var verify: ApsaraVerification?
     var verifyTimeout: Duration = .seconds(86_400)
     /// Wait between the first two requests for the state of a medium; later waits are longer.
@@ -63,11 +63,10 @@ extension ApsaraSettings: DeclaredSettings {
             "Whether an upload continues where it stopped; `{default}` by default. `false` removes the sent bytes when the daemon stops, and starts again."
         )
         S3Settings.trafficLimit.of(\.bucket)
-        DestinationKey.caFile(\.bucket.caFile)
         for key in RequestLimits.keys { key.of(\.bucket.limits) }
         DestinationKey(
             "verify", \.verify,
-            "When an upload is complete: when the storage has every byte (`transfer`), or when VOD can use it (`playable`); the latter by default if sources are deleted or moved."
+            "When an upload is complete: when the storage has every byte (`transfer`), or when VOD can use it (`transcoded`); the latter by default if sources are deleted or moved."
         )
         DestinationKey(
             "verify_timeout", \.verifyTimeout,
@@ -118,7 +117,8 @@ extension Apsara {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: kindName, summary: "ApsaraVideo VOD at Alibaba Cloud", keys: ApsaraSettings.keys.map(\.setting),
-            takesOnlyVideos: true, releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) })
+            takesOnlyVideos: true, releaseDoubts: { releaseDoubts($0) }, objections: { objections($0) }),
+        http: .ofBucket.to(["endpoint", "upload_endpoint"])
     ) { values, tools in try Apsara(values, tools) }
 
     private static let kindName = "apsara-vod"
@@ -134,7 +134,7 @@ extension Apsara {
         guard settings.verify == .transfer else { return [] }
         return [
             "`verify: transfer` regards an upload as complete before VOD knows whether it can use it; leave `verify` out, or "
-                + "set `playable`"
+                + "set `transcoded`"
         ]
     }
 
@@ -162,8 +162,8 @@ extension Apsara {
                 object(key, "has no effect with `authorisation`, which calls VOD itself")
             }
         }
-        if isOwn, values.text("verify") == ApsaraVerification.playable.rawValue {
-            object("verify", "is `playable`, and with `authorisation` there is no key to ask VOD for that")
+        if isOwn, values.text("verify") == ApsaraVerification.transcoded.rawValue {
+            object("verify", "is `transcoded`, and with `authorisation` there is no key to ask VOD for that")
         }
         all += CredentialHelper.objections(values, in: "authorisation", lacking: "names no service")
         all += S3Access.objections(values, further: ["authorisation", "sts"], at: "authorisation")

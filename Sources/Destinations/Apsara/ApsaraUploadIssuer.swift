@@ -89,14 +89,15 @@ struct ApsaraVerdict: Sendable {
         self.init(json, status: response.status, wait: retryAfter(response.headers, now: now))
     }
 
-    /// - Parameter json: An answer of VOD, or the output of a program.
+    /// - Parameter json: An answer of VOD, or the output of a program. Names may begin with a small letter.
     init(_ json: JSONValue?, status: Int?, wait: Duration?) {
-        let error = json?["error"]
-        // Some answers contain a code without an error object.
-        code = (json?["Code"] ?? error?["code"] ?? error?["Code"])?.string
-        let message = (json?["Message"] ?? error?["message"] ?? error?["Message"])?.string ?? error?.string
+        let json = json.map { ApsaraUploadTicket.withNamesOfService($0) }
+        let error = json?["Error"].map { ApsaraUploadTicket.withNamesOfService($0) }
+        // Some answers contain a code without an error object; some have a code of their own around it.
+        code = error?["Code"]?.string ?? json?["Code"]?.string
+        let message = error?["Message"]?.string ?? json?["Message"]?.string ?? error?.string
         words = [code, message].compactMap { $0 }.joined(separator: ": ")
-        let isFinal = json?["final"]?.flag ?? error?["final"]?.flag
+        let isFinal = json?["Final"]?.flag ?? error?["Final"]?.flag
         switch (code.flatMap { Self.remedy($0, wait) }, isFinal) {
         case (_, true?): remedy = .failUpload
         case (let known?, _): remedy = known

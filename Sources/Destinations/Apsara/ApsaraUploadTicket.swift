@@ -37,12 +37,13 @@ struct ApsaraUploadTicket: Hashable, Sendable {
     struct UnusableTicketError: Error, Hashable { let words: String }
 
     /// Reads `UploadAddress` and `UploadAuth`: coded in Base64, as VOD gives them, or decoded, as an object or its
-    /// text.
+    /// text. Names may begin with a small letter, as services write them that build their answers from objects.
     ///
     /// - Parameter medium: For a renewal, the medium as known before: an answer may leave the id out.
     init(_ json: JSONValue, as sort: ApsaraMediaKind, before medium: ApsaraMedium? = nil) throws(UnusableTicketError) {
-        let address = try Self.blob("UploadAddress", of: json)
-        let auth = try Self.blob("UploadAuth", of: json)
+        let json = Self.withNamesOfService(json)
+        let address = Self.withNamesOfService(try Self.blob("UploadAddress", of: json))
+        let auth = Self.withNamesOfService(try Self.blob("UploadAuth", of: json))
         guard let endpoint = address["Endpoint"]?.string, let bucket = address["Bucket"]?.string,
             let name = address["FileName"]?.string
         else { throw UnusableTicketError(words: "an `UploadAddress` without `Endpoint`, `Bucket` or `FileName`") }
@@ -99,6 +100,19 @@ struct ApsaraUploadTicket: Hashable, Sendable {
                     && plain.utf8.allSatisfy { (0x21...0x7E).contains($0) }
                 return isAddress ? plain : nil
             } ?? medium?.imageURL)
+    }
+
+    /// The same object with VOD's spelling of its names. A name that is there in VOD's spelling goes before others.
+    static func withNamesOfService(_ json: JSONValue) -> JSONValue {
+        guard case .object(let fields) = json else { return json }
+        var named: [String: JSONValue] = [:]
+        for (name, value) in fields {
+            let first = name.prefix(1).uppercased() + name.dropFirst()
+            let spelled =
+                ["ImageUrl": "ImageURL", "ExpireUtcTime": "ExpireUTCTime", "Filename": "FileName"][first] ?? first
+            if named[spelled] == nil || spelled == name { named[spelled] = value }
+        }
+        return .object(named)
     }
 
     private static func isID(_ text: String) -> Bool {

@@ -63,14 +63,17 @@ struct ChunkedForm: Destination {
             // OPTIONS changes nothing. Any answer shows that a server responds, and a portal's answer is recognised.
             let answer = try await dialect.exchange(
                 Request("OPTIONS", dialect.url, limits: dialect.limits.small), .probe)
+            if answer.response.refusesOnlyChallenge {
+                throw server.client.refused("OPTIONS", answer.response, .authenticate)
+            }
             if let error = server.client.refusedByProxy("OPTIONS", answer.response) { throw error }
             let status = answer.response.status
-            let words = "answered \(status) to OPTIONS"
+            let words = "answered \(status) to OPTIONS" + server.client.orProxy(answer.response)
             if answer.response.isWebPage, status < 400 {
                 return CheckResult(.warning, words + " with a web page: check the address")
             }
             switch status {
-            case 401, 403: return CheckResult(.failed, words + ": check the credential and the headers")
+            case 401, 403: return CheckResult(.failed, words + ": check \(server.client.right)")
             case 404, 410: return CheckResult(.failed, words + ": nothing is there; check the address")
             case 300..<400: return CheckResult(.failed, words + ", which redirects elsewhere; check the address")
             case 500, 502...: return CheckResult(.failed, words + "; uploads wait until it works")
@@ -78,7 +81,8 @@ struct ChunkedForm: Destination {
                 return CheckResult(
                     .ok,
                     "a server answers there; the first upload shows whether it accepts the forms of "
-                        + "`\(dialect.settings.preset)`")
+                        + "`\(dialect.settings.preset)`"
+                ).about(.flow)
             }
         } catch let error as UploadError {
             return CheckResult(.failed, error.failure.message)
@@ -106,7 +110,11 @@ extension ChunkedForm {
             keys: FormTransfer.keys.map(\.setting), presets: FormPreset.summaries,
             releaseDoubts: { $0.has("preset") ? ChunkedForm.releaseDoubts($0) : [] },
             objections: { $0.has("preset") ? ChunkedForm.read($0).objections : [] }
-        )
+        ),
+        http: HTTPUse(reserved: reserved) { values in
+            let names = values.map("headers") ?? [:]
+            return names.keys.contains { $0.lowercased() == "authorization" } ? "headers.Authorization" : nil
+        }
     ) { values, tools in try ChunkedForm(values, tools) }
 
     private static func releaseDoubts(_ values: [String: SettingValue]) -> [String] {
@@ -144,18 +152,17 @@ extension ChunkedForm {
         for (name, source) in (values.map("headers") ?? [:]).sorted(by: { $0.key < $1.key }) {
             // A literal is a template, and is filled in with the rest of the request.
             if case .literal = source { continue }
-            headers.append(.init(name, source))
+            headers.append(.init(name, source, key: "headers.\(name)"))
         }
         server = FormEndpoint(
             url: url,
             client: AuthorizedClient(
-                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origin: WebAddress(url).origin, caFile: transfer.caFile, clocks: tools.clocks, name: tools.name),
+                tools, headers: headers, origins: [WebAddress(url).origin], own: "the credential and the headers"),
             secrets: CredentialProvider(
                 settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
             settings: settings, limits: transfer.limits)
         // An address without a host was refused earlier.
-        site = WebAddress(url).site ?? .here
+        site = tools.site(of: url) ?? .here
     }
 }
 
@@ -165,7 +172,6 @@ struct FormTransfer: DeclaredSettings {
     var gone = GonePolicy.reupload
     var finalError = FinalErrorPolicy.fail
     var limits = RequestLimits()
-    var caFile: FilePath?
 
     static let defaults = FormTransfer()
 
@@ -176,7 +182,6 @@ struct FormTransfer: DeclaredSettings {
         DestinationKey("headers", .headers, "More headers for every request, to this server only.")
         DestinationKey("credential", .secret, "The value of `{credential}`.")
         DestinationKey("secrets", .secrets, "The values of `{secret:NAME}`, by name.")
-        DestinationKey.caFile(\.caFile)
         DestinationKey(
             "block",
             .section([

@@ -91,6 +91,7 @@ extension FormDialect {
         // Scripts behind forms do not know `Expect: 100-continue`, and each such request would wait a second.
         request.allowsExpectContinue = false
         let fields = filled(message.fields)
+        conceal(headers, made: lines, fields + filled(message.query))
         if let file {
             var body = FormBody()
             for (name, value) in fields { body.append(name, value) }
@@ -152,13 +153,11 @@ extension FormDialect {
                 client.remember(current.headers.map(\.1))
                 values.secrets = Dictionary(current.headers) { $1 }
                 reading = current.reading
-            } catch {
-                throw UploadError(
-                    failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
-            }
+            } catch { throw client.unreadable(error) }
         }
         // The token acts as a secret: a server that repeats it must not have it shown in messages.
         client.rememberForNow(values.token)
+        client.conceal(queryOf: url)
         if let part {
             values.digests = try await digests(Set(templates.flatMap(\.names).filter(\.isDigest)), part, piece)
         }
@@ -191,6 +190,30 @@ extension FormDialect {
         let bytes = template.filled(values)
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
         return String(validating: bytes, as: UTF8.self)
+    }
+
+    /// Headers of browsers whose values are words that everybody may read, in lower case.
+    private static let openHeaders: Set<String> = [
+        "accept", "accept-language", "cache-control", "content-disposition", "content-range", "content-type", "pragma",
+        "x-requested-with",
+    ]
+
+    /// From now on no message shows what may be a secret among the values that a person has written, also where the
+    /// server repeats a part of it: every header that is the same for all files, and what has the name of a secret.
+    private func conceal(
+        _ headers: [(String, String)], made lines: [String: FormTemplate], _ pairs: [(name: String, value: [UInt8])]
+    ) {
+        for (name, value) in headers {
+            let isSame = lines[name]?.names.allSatisfy { $0 == .credential } ?? false
+            if isSame, !Self.openHeaders.contains(name.lowercased()) {
+                client.remember(header: name, value)
+            } else if isSecretName(name) {
+                client.rememberForNow(value)
+            }
+        }
+        for (name, value) in pairs where isSecretName(name) {
+            client.rememberForNow(String(decoding: value, as: UTF8.self))
+        }
     }
 
     private func unfit(_ header: String, _ order: UploadOrder) -> UploadError {

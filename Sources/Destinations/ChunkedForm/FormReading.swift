@@ -183,8 +183,13 @@ struct FormReading {
     private mutating func parsed(_ text: String, _ key: String) -> FormTemplate {
         do {
             let template = try FormTemplate(text)
+            var known: [String] = []
+            if case .secrets(let map)? = values["secrets"] { known = map.keys.sorted() }
             for name in template.secrets where secrets[name] == nil {
-                object(key, "names `{secret:\(name)}`, and `secrets` has no `\(name)`")
+                // The name is not repeated: it may be the secret itself.
+                let near = closest(to: name, among: known).map { "; did you mean `{secret:\($0)}`?" }
+                let all = known.isEmpty ? "" : "; there are: \(known.joined(separator: ", "))"
+                object(key, "names a secret that `secrets` does not have\(near ?? all)")
             }
             // A field that is `credential` alone stays empty where the server needs none, as in presets.
             if template.names.contains(.credential), secrets[FormValues.credential] == nil, text != "{credential}" {

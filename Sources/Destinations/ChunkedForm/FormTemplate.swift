@@ -110,10 +110,13 @@ struct FormTemplate: Hashable, Sendable {
         if let known = FormName(rawValue: name) { return .name(known) }
         if name.hasPrefix("secret:") { return .secret(String(name.dropFirst("secret:".count))) }
         let all = FormName.allCases.map(\.rawValue)
+        if let near = closest(to: name, among: all) {
+            throw SyntaxError(problem: "names `{\(name)}`, which does not exist; did you mean `{\(near)}`?")
+        }
+        // A name that is like none is not repeated: it may be a part of a secret.
         throw SyntaxError(
-            problem: "names `{\(name)}`, which does not exist; "
-                + (closest(to: name, among: all).map { "did you mean `{\($0)}`?" }
-                    ?? "there are: secret:NAME, " + all.joined(separator: ", ")))
+            problem: "has something in braces that does not exist; there are: secret:NAME, "
+                + all.joined(separator: ", ") + "; write `{{` and `}}` for the braces themselves")
     }
 
     var names: [FormName] {

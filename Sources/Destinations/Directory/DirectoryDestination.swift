@@ -197,7 +197,8 @@ extension DirectoryDestination {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: "directory", summary: "a folder of this machine, such as a NAS that is mounted",
-            keys: DirectorySettings.keys.map(\.setting), sendsRequests: false)
+            keys: DirectorySettings.keys.map(\.setting), sendsRequests: false),
+        http: nil
     ) { values, tools in try DirectoryDestination(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {

@@ -25,7 +25,7 @@ enum FinalErrorPolicy: String, Sendable, CaseIterable {
 enum FinalAnswer {
     private static let fields = [
         EngineFields.all.refusedStatus.name, EngineFields.all.refusedMessage.name, EngineFields.all.refusedIn.name,
-        EngineFields.all.unclearEnd.name,
+        EngineFields.all.unclearEnd.name, EngineFields.all.isFinalAnswer.name,
     ]
 
     /// Statuses of a proxy, a gateway, a busy server or a timeout. They say nothing about the file.
@@ -79,6 +79,17 @@ enum FinalAnswer {
         return true
     }
 
+    /// Records a refusal that the remote itself marks as its final answer to the whole upload. It stands regardless of
+    /// its status, and of every other answer.
+    ///
+    static func noteFinal(_ error: UploadError, _ order: UploadOrder, in checkpoint: inout some EngineCheckpoint) {
+        clear(&checkpoint)
+        checkpoint.refusedStatus = error.failure.http ?? 0
+        checkpoint.refusedMessage = error.failure.message
+        checkpoint.refusedIn = order.generation
+        checkpoint.isFinalAnswer = true
+    }
+
     /// Whether an answer to the last request ends the upload if the remote's content cannot be queried.
     ///
     /// - Parameter isKnownPlace: The same address has accepted bytes of this file. Otherwise the address may be wrong,
@@ -111,7 +122,10 @@ enum FinalAnswer {
         guard let status = checkpoint.refusedStatus else { return nil }
         var failure = failure(.permanent, .refusedAtEnd, "", false)
         failure.message =
-            (checkpoint.refusedMessage ?? "\(status)") + "; this answered the last bytes: the server refused the file"
+            (checkpoint.refusedMessage ?? "\(status)")
+            + (checkpoint.isFinalAnswer
+                ? "; this is the server's final answer: it refused the file"
+                : "; this answered the last bytes: the server refused the file")
             + doubts(checkpoint).map { "; " + $0 }.joined()
         failure.http = status
         return UploadError(failure, remedy: .failUpload)
@@ -119,6 +133,9 @@ enum FinalAnswer {
 
     /// The remote counts every byte, but its answer to the last byte was not received.
     static let unanswered = "offset_unanswered"
+
+    /// The warning for such a file.
+    static let unansweredWarning = "no answer to the last bytes arrived; asked again, the server has every byte"
 
     /// The warning for a file that was taken for complete without confirmation from the remote.
     static let assumption = "regarded as complete: the upload was gone after its last byte was acknowledged"
@@ -132,7 +149,7 @@ enum FinalAnswer {
             words.append(assumption)
         }
         if method == unanswered, checkpoint.unclearEnd == nil, !checkpoint.has(\.refusedStatus) {
-            words.append("no answer to the last bytes arrived; asked again, the server has every byte")
+            words.append(unansweredWarning)
         }
         if let unclear = checkpoint.unclearEnd {
             let status = checkpoint.isAssumedComplete ? "" : "; asked again, the server has every byte"

@@ -107,6 +107,8 @@ struct EngineFields: CheckpointFields {
     let refusedMessage = CheckpointField<String?>("refused_words")
     /// The generation of the upload at that time.
     let refusedIn = CheckpointField<Int?>("refused_in")
+    /// That refusal is the remote's own final answer to the whole upload: no byte of it is sent again.
+    let isFinalAnswer = CheckpointField<Bool>("final_answer")
     /// The message of an answer that says nothing about the file, such as a gateway's.
     let unclearEnd = CheckpointField<String?>("unclear_end")
     /// The status of a refusal after which a person had the file sent again.

@@ -27,7 +27,8 @@ enum OSS {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: "oss", summary: "a bucket at Alibaba Cloud OSS", keys: keys.map(\.setting),
-            objections: { objections($0) })
+            objections: { objections($0) }),
+        http: .ofBucket
     ) { values, tools in
         if let objection = objections(values).first {
             throw UnusableSettingError(key: objection.key, problem: objection.problem)
@@ -86,7 +87,6 @@ enum OSS {
             "x-oss-server-side-encryption-key-id", "kms_key", .text,
             "The key for `KMS`; the account's own by default.")
         DestinationKey.tags("x-oss-tagging")
-        DestinationKey.caFile(\.caFile)
         for key in RequestLimits.keys { key.of(\.limits) }
     }
 
@@ -119,6 +119,7 @@ enum OSS {
 
     static func region(ofHost host: String) -> String? {
         let domain = ".aliyuncs.com"
+        let host = comparableHostName(host)
         guard host.hasPrefix("oss-"), host.hasSuffix(domain) else { return nil }
         let name = host.dropFirst(4).dropLast(domain.count)
         let region = name.hasSuffix("-internal") ? name.dropLast("-internal".count) : name

@@ -22,16 +22,15 @@ struct S3: ObjectListing, UnfinishedListing {
     }
 
     init(_ settings: S3Settings, _ access: S3Access, _ tools: DestinationTools) {
-        let client = AuthorizedClient(
-            transport: tools.transport, credentials: CredentialProvider([], reader: tools.secrets), origin: "",
-            caFile: settings.caFile, clocks: tools.clocks, name: tools.name)
         let address = settings.endpoint.replacing("{region}", with: settings.region)
+        let client = AuthorizedClient(tools, origins: settings.origins)
         bucket = S3Bucket(
             client: client, settings: settings, signer: access.signer(settings, client, tools), rights: access.shown,
             log: tools.log)
         // The route to the bucket is judged; where the bucket is on this machine, the route to the signer.
         let (endpoint, signer) = (WebAddress(address), access.signerAddress)
-        site = (endpoint.isLoopback ? signer : endpoint)?.site ?? endpoint.site ?? .here
+        let judged = endpoint.isLoopback ? signer ?? endpoint : endpoint
+        site = tools.site(of: judged.description) ?? .here
     }
 
     private func api(_ context: RequestContext) -> S3API { S3API(bucket: bucket, context: context) }
@@ -155,13 +154,13 @@ struct S3: ObjectListing, UnfinishedListing {
                 let page = try await api.objects(after: nil)
                 let count = page.next == nil ? "\(page.items.count)" : "more than \(page.items.count)"
                 let right = api.isPresigned ? "the signer's addresses work" : "the key is good"
-                return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)")
+                return CheckResult(.ok, "\(right), and the bucket has \(count) object(s)").about(.credentials)
             } catch let error as UploadError where error.failure.code == .signerRefused {
                 // Uploads work without the list.
                 _ = try await api.status(at: "sluice-check")
-                return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)")
+                return CheckResult(.ok, "the signer's addresses work; \(error.failure.message)").about(.credentials)
             } catch let error as UploadError where S3API.isAccessDenied(error) {
-                return try await checkWriting(api)
+                return try await checkWriting(api).about(.flow)
             }
         } catch let error as UploadError {
             let isSaid = error.failure.message.contains(api.rights)

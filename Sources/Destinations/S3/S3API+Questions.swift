@@ -96,6 +96,7 @@ extension S3API {
         if response.status == 404 || response.status == 410 { return nil }
         guard (200..<300).contains(response.status) else {
             var error = refusal(response, request.what)
+            if error.failure.code == .proxyRefused { throw error }
             // The file is not at fault: the service has not seen it yet.
             if verdict(response).hasNoBody { error.remedy = .authenticate }
             if response.status == 403, verdict(response).hasNoBody {

@@ -28,9 +28,25 @@ struct S3Settings: Sendable {
     var assignedObject: S3AssignedObject?
     /// Headers for each object: storage class, encryption, ACL, tags.
     var objectHeaders: [(name: String, value: String)] = []
-    /// Certificates to trust instead of the system's.
-    var caFile: FilePath?
     var access = S3AccessSettings()
+}
+
+extension HTTPUse {
+    /// A bucket, whose requests are signed.
+    static let ofBucket = HTTPUse(
+        reserved: ["x-amz-*", "x-oss-*", "x-acs-*", "date", "content-type", "content-md5", "range", "authorization"],
+        addresses: ["endpoint"]
+    ) { $0.has("presign.url") || $0.has("presign.command") ? "presign" : "access_key" }
+}
+
+extension S3Settings {
+    /// The origins of the bucket: its own host, and that of the service.
+    var origins: Set<String> {
+        let service = WebAddress(endpoint.replacing("{region}", with: region))
+        var own = service
+        if isVirtual, !hasOwnHost { own.authority = "\(bucket).\(service.authority ?? "")" }
+        return [service.origin, own.origin]
+    }
 }
 
 /// One object for which a right was given: its key is neither chosen nor changed.
@@ -50,7 +66,8 @@ extension S3 {
         type: DestinationSchema(
             name: "s3", summary: "a bucket at Amazon S3, or at a service or server that speaks its protocol",
             keys: keys.map(\.setting), presets: S3Preset.all.map { ($0.name, $0.summary) },
-            objections: { objections($0) })
+            objections: { objections($0) }),
+        http: .ofBucket
     ) { values, tools in try S3(values, tools) }
 
     static let keys = DestinationKey<S3Settings>.table {
@@ -86,7 +103,6 @@ extension S3 {
             "x-amz-server-side-encryption-aws-kms-key-id", "kms_key", .text,
             "The key for `aws:kms`; the account's own by default.")
         DestinationKey.tags("x-amz-tagging")
-        DestinationKey.caFile(\.caFile)
         for key in RequestLimits.keys { key.of(\.limits) }
     }
 

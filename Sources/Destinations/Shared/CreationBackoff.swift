@@ -97,9 +97,12 @@ extension UploadError {
         .unusableAnswer, .unreadableAnswer, .authorisationUnusable, .noLocation, .badLocation, .noToken,
     ]
 
-    /// A creation may have made something, and its answer is unusable. A lost answer is an accident; an unusable one
-    /// comes again.
-    var isUnusableCreation: Bool { Self.ofUnusableCreations.contains(failure.code) }
+    /// A creation may have made something, and its answer is unusable. A lost answer is an accident; an unusable one, or
+    /// one that breaks off after a status of success, comes again.
+    var isUnusableCreation: Bool {
+        Self.ofUnusableCreations.contains(failure.code)
+            || statusOfBrokenAnswer.map { (200..<300).contains($0) } ?? false
+    }
 }
 
 extension AuthorizedClient {

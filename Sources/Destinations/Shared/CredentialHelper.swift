@@ -8,7 +8,8 @@ internal import Transport
 struct CredentialHelper: Sendable {
     enum Source: Sendable {
         case service(url: String, headers: [CredentialProvider.Header], caFile: FilePath?)
-        case command([String])
+        /// With servers, its connections obey policy.
+        case command([String], servers: ProgramServers?)
     }
 
     let source: Source
@@ -20,6 +21,8 @@ struct CredentialHelper: Sendable {
     let client: AuthorizedClient
     /// How long it may take.
     private let timeout: Duration
+    /// Runs a program.
+    private let reader: SecretReader
 
     /// - Parameters:
     ///   - asking: The destination's.
@@ -29,6 +32,7 @@ struct CredentialHelper: Sendable {
         reply: Duration?
     ) {
         timeout = reply ?? .seconds(30)
+        self.reader = reader
         self.source = source
         self.role = role
         self.code = code
@@ -44,7 +48,7 @@ struct CredentialHelper: Sendable {
     var name: String {
         switch source {
         case .service(let url, _, _): "\(role) at \(client.host(url))"
-        case .command(let words): "\(role) \(FilePath(words.first ?? "").display)"
+        case .command(let words, _): "\(role) \(FilePath(words.first ?? "").display)"
         }
     }
 
@@ -62,7 +66,7 @@ struct CredentialHelper: Sendable {
         guard let bytes = try? question.bytes else { throw problem("cannot be asked", .misconfigured) }
         return switch source {
         case .service(let url, _, _): try await answer(of: url, to: bytes, what, context, judge)
-        case .command(let words): try await answer(of: words, to: bytes)
+        case .command(let words, let servers): try await answer(of: words, to: bytes, servers)
         }
     }
 
@@ -101,13 +105,19 @@ struct CredentialHelper: Sendable {
         throw problem("does not answer", .holdDestination(after: nil))
     }
 
-    private func answer(of words: [String], to question: [UInt8]) async throws -> [UInt8] {
+    private func answer(
+        of words: [String], to question: [UInt8], _ servers: ProgramServers?
+    ) async throws -> [UInt8] {
         // The program may need a credential that systemd passes to the daemon.
         let passed = getenv("CREDENTIALS_DIRECTORY").map { ["CREDENTIALS_DIRECTORY=\(String(cString: $0))"] } ?? []
         let program = Program(
             words: words.map { Array($0.utf8) }, environment: Program.plainEnvironment + passed, folder: "/",
             input: question)
-        do { return try await program.awaitOutput(atMost: 1 << 20, within: timeout) } catch let error
+        do {
+            return try await reader.output(of: program, to: servers, atMost: 1 << 20, within: timeout)
+        } catch let held as CommandHeldError {
+            throw problem("gives no answer: \(held)", .holdDestination(after: nil))
+        } catch let error
             as Program.Problem
         {
             throw problem(
@@ -137,6 +147,8 @@ extension CredentialHelper {
         var headers: [String: SecretSource] = [:]
         var caFile: FilePath?
         var command: [String]?
+        var network = HookNetwork.any
+        var ports = ProgramServers.webPorts
 
         static let defaults = Settings()
 
@@ -146,11 +158,18 @@ extension CredentialHelper {
             DestinationKey("headers", \.headers, as: .headers, "More headers for it.")
             DestinationKey("ca_file", \.caFile, "Certificates to trust for it instead of the system's (PEM).")
             DestinationKey("command", \.command, "Instead of a service, a program and its arguments.")
+            DestinationKey(
+                "network", \.network, "Whether connections of that program obey the policy; `{default}` by default.")
+            DestinationKey(
+                "ports", \.ports,
+                "With `network: policy`: the ports of other machines that it may connect to; `[{default}]` by default.")
         }
 
         /// `nil` where the section is not set.
         var source: Source? {
-            if let command { return .command(command) }
+            if let command {
+                return .command(command, servers: network == .policy ? ProgramServers(ports: ports) : nil)
+            }
             guard let url else { return nil }
             let authorization = token.map { CredentialProvider.Header("Authorization", prefix: "Bearer ", $0) }
             let others = headers.sorted { $0.key < $1.key }.map { CredentialProvider.Header($0.key, $0.value) }
@@ -190,12 +209,22 @@ extension CredentialHelper {
                     key: section, problem: "\(lacking): set `url` or `command`",
                     missing: ["\(section).url", "\(section).command"]))
         }
+        if values.has("\(section).ca_file"), HTTPObjections.isUnencrypted(values.text("\(section).url")) {
+            object("ca_file", "has no effect: `url` begins with `http://`; write `https://` there, or take this out")
+        }
+        if values.has("\(section).network"), !values.has("\(section).command") {
+            object("network", "is for a program in `command`")
+        }
+        if values.has("\(section).ports"), values.text("\(section).network") != HookNetwork.policy.rawValue {
+            object("ports", "has no effect without `network: policy`; add that, or remove it")
+        }
         if case .literal(let token)? = values.secret("\(section).token"),
             !token.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
         {
             object("token", "has a character that no header may have")
         }
-        for name in (values.map("\(section).headers") ?? [:]).keys.sorted() {
+        for (name, source) in (values.map("\(section).headers") ?? [:]).sorted(by: { $0.key < $1.key }) {
+            if let problem = HTTPObjections.problem(ofHeader: source) { object("headers.\(name)", problem) }
             if reserved.contains(name.lowercased()) {
                 object("headers.\(name)", "cannot be set: it belongs to the protocol")
             }

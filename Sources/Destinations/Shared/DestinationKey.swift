@@ -95,10 +95,6 @@ extension DestinationKey {
     func of<Outer>(_ path: DestinationKey<Outer>.Property<Owner>) -> DestinationKey<Outer> {
         DestinationKey<Outer>(setting: setting, fallback: fallback) { [store] in store($0, $1, &$2[keyPath: path]) }
     }
-
-    static func caFile(_ path: Property<FilePath?>) -> DestinationKey where Owner: DeclaredSettings {
-        DestinationKey("ca_file", path, "Certificates to trust instead of the system's (PEM).")
-    }
 }
 
 // Tables of keys.
@@ -175,10 +171,27 @@ extension String: SettingProperty {
     static func of(_ value: SettingValue) -> String? { if case .text(let text) = value { text } else { nil } }
 }
 
-extension [String]: SettingProperty {
-    static let kind = SettingKey.Kind.texts
-    static func of(_ value: SettingValue) -> [String]? { if case .texts(let texts) = value { texts } else { nil } }
-    var shownDefault: String? { isEmpty ? nil : joined(separator: ", ") }
+/// A value of a list.
+protocol SettingListItem: CustomStringConvertible {
+    static var kindOfList: SettingKey.Kind { get }
+    static func list(_ value: SettingValue) -> [Self]?
+}
+
+extension Array: SettingProperty where Element: SettingListItem {
+    static var kind: SettingKey.Kind { Element.kindOfList }
+    static func of(_ value: SettingValue) -> [Element]? { Element.list(value) }
+    var shownDefault: String? { isEmpty ? nil : map(\.description).joined(separator: ", ") }
+}
+
+extension String: SettingListItem {
+    static let kindOfList = SettingKey.Kind.texts
+    static func list(_ value: SettingValue) -> [String]? { if case .texts(let texts) = value { texts } else { nil } }
+}
+
+extension Int: SettingListItem {
+    /// Ports.
+    static let kindOfList = SettingKey.Kind.wholes(1...65_535)
+    static func list(_ value: SettingValue) -> [Int]? { if case .wholes(let ports) = value { ports } else { nil } }
 }
 
 extension FilePath: SettingProperty {

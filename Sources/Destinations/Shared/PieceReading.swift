@@ -1,6 +1,6 @@
-internal import Core
-internal import Digests
-internal import Linux
+package import Core
+package import Digests
+package import Linux
 
 /// Reads `range` of a file, piece by piece; waits for the disk. Ends early where the file does: the transport will
 /// notice.
@@ -22,7 +22,7 @@ func readPieces(
 }
 
 /// The digest of `range` of a file; waits for the disk.
-func digestOfPiece(
+package func digestOfPiece(
     _ algorithm: Hasher.Algorithm, _ place: FilePlace, _ range: Range<Int64>
 ) throws(SystemError) -> [UInt8] {
     let digest = Hasher(algorithm)

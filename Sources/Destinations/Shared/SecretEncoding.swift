@@ -47,7 +47,7 @@ enum SecretEncoding: CaseIterable {
 
     /// The bytes that are coded at the beginning of `rest`, and the length of the code; `nil` for a byte that
     /// represents itself.
-    private func unit(_ rest: ArraySlice<UInt8>) -> (bytes: [UInt8], length: Int)? {
+    func unit(_ rest: ArraySlice<UInt8>) -> (bytes: [UInt8], length: Int)? {
         switch (self, rest.first) {
         case (.json, UInt8(ascii: "\\")): Self.escaped(rest.dropFirst())
         case (.html, UInt8(ascii: "&")): Self.reference(rest.dropFirst())

@@ -5,57 +5,113 @@ internal import Transport
 
 /// A person's settings for a tus server, with defaults filled in.
 struct TusSettings: Sendable {
+    var preset: TusPreset?
+    var account: String?
+    var library: String?
+    var apiKey: SecretSource?
     var isASCII = false
     var checksum: Hasher.Algorithm?
+    /// `nil`: the server is asked.
+    var extensions: Set<String>?
+    var methodOverride = MethodOverridePolicy.auto
+    var createWithBytes = CreateWithBytesPolicy.auto
     var limits = RequestLimits()
     /// `chunk_size`.
     var chunk: Int64?
+    /// Partial uploads of one file at the same time.
+    var parallel = 1
     var gone = GonePolicy.reupload
     var finalError = FinalErrorPolicy.fail
     var allowedOrigins: [String] = []
     var token: SecretSource?
-    var headers: [String: SecretSource] = [:]
-    var caFile: FilePath?
 }
 
 /// A server that speaks tus 1.0 (https://tus.io/protocols/resumable-upload).
 struct Tus: Destination {
     private let server: TusServer
+    /// With ``TusPreset/bunnyStream``.
+    private let bunny: BunnyStream?
     private let chunks: ChunkSize
     private let gone: GonePolicy
     private let finalError: FinalErrorPolicy
     let site: DestinationSite
 
-    private func engine(_ dialect: TusDialect) -> OffsetEngine {
+    private func engine(_ dialect: any OffsetDialect) -> OffsetEngine {
         OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
     }
 
     func upload(
         _ order: UploadOrder, reporter: any UploadReporter, context: RequestContext
     ) async throws -> RemoteObject {
-        let dialect = TusDialect(server: server, context: context)
-        guard let url = order.url else { return try await engine(dialect).upload(order, reporter) }
-        // The address was checked when it was given; the configuration may have changed since.
-        if let objection = objection(toURL: url) {
-            throw UploadError(
-                dialect.failure(
-                    .config, .urlRefused, "the address that was given for this upload cannot be used: \(objection)",
-                    retryable: false), remedy: .failUpload)
+        // The address of an upload that is not being sent may become that of another one.
+        defer { server.addresses.release(upload: order.id) }
+        if let bunny {
+            return try await engine(BunnyDialect(stream: bunny, server: server, context: context)).upload(
+                order, reporter)
         }
-        let elsewhere = TusDialect(server: server.elsewhere(url), context: context)
-        return try await engine(elsewhere).upload(order, reporter)
+        let dialect = TusDialect(server: server, context: context)
+        // The address was checked when it was given; the configuration may have changed since.
+        if let url = order.url?.creation ?? order.url?.upload,
+            let refusal = GivenAddress(url: url, endpoint: server.endpoint).refusal(server.client)
+        {
+            throw refusal
+        }
+        switch order.url {
+        case nil: return try await upload(order, by: dialect, reporter)
+        case .creation(let url):
+            let elsewhere = TusDialect(server: server.elsewhere(url), context: context)
+            return try await upload(order, by: elsewhere, reporter)
+        case .upload(let url):
+            let given = TusGivenUpload(url: url, server: server.endpoint)
+            return try await engine(dialect).upload(given.opening(order), reporter)
+        }
     }
 
-    func lasting(of checkpoint: Checkpoint) -> Checkpoint { checkpoint.keeping(OffsetCheckpoint.lasting) }
+    private func upload(
+        _ order: UploadOrder, by dialect: TusDialect, _ reporter: any UploadReporter
+    ) async throws -> RemoteObject {
+        if let url = order.offsetCheckpoint.url { try dialect.requireOwn(url, among: server.addresses, order) }
+        let parts = ConcatenatedUpload(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
+        let joined = try await parts.joinIfWanted(order, reporter)
+        let (object, checkpoint) = try await engine(dialect).complete(joined, reporter)
+        return try await parts.finish(order, object, checkpoint, reporter)
+    }
+
+    func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
+        server.settings.preset?.minChunk.map { IndivisibleRequest(bytes: min($0, size ?? $0)) }
+    }
+
+    func lasting(of checkpoint: Checkpoint) -> Checkpoint {
+        var checkpoint = OffsetCheckpoint(checkpoint)
+        ConcatenationCheckpoint.countLostCreations(in: &checkpoint)
+        return checkpoint.stored.keeping(OffsetCheckpoint.lasting)
+    }
 
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let dialect = TusDialect(server: server, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
-        guard let url = checkpoint.url else { return true }
-        // The server that has the upload is no longer configured, and no other server gets a request to remove it.
-        guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
         // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
-        do { return try await dialect.remove(url) } catch let error as UploadError { throw error } catch {
+        do {
+            if let bunny {
+                return try await BunnyDialect(stream: bunny, server: server, context: context).discard(checkpoint)
+            }
+            let parts = checkpoint.concatenation.removableParts
+            let urls = [checkpoint.url].compactMap { $0 } + parts.map(\.url)
+            // A creation with bytes whose answer was lost may have made a complete file, whose address is not known.
+            if urls.isEmpty { return !checkpoint.mayBeWhole }
+            // The server that has the upload is no longer configured, and no other server gets a request to remove it.
+            guard dialect.isOurs(checkpoint), urls.allSatisfy({ server.client.objection(to: $0) == nil }) else {
+                return false
+            }
+            var isRemoved = true
+            if let url = checkpoint.url {
+                // This upload is not being sent any more: another one has its address.
+                if server.addresses.isClaimed(url) { return false }
+                isRemoved = try await dialect.methods.remove(url, checkpoint)
+            }
+            for part in parts where try await !dialect.remove(part, checkpoint) { isRemoved = false }
+            return isRemoved
+        } catch let error as UploadError { throw error } catch {
             throw UploadError(
                 dialect.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
                 remedy: .retry(after: nil))
@@ -63,42 +119,54 @@ struct Tus: Destination {
     }
 
     func obstacleToRemoving(test order: UploadOrder, context: RequestContext) async -> String? {
+        if bunny != nil { return nil }
         let dialect = TusDialect(server: server, context: context)
         // A server that cannot be asked removes nothing; the check reports why.
-        let answer = try? await dialect.options(dialect.endpoint)
-        if answer?.announced.extensions.contains("termination") ?? false { return nil }
+        let announced = try? await dialect.capabilities.latest(dialect) { _ in true }
+        if announced?.offers(.termination) ?? false { return nil }
         return "the server cannot remove a finished file"
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
         // Questions are not entered in a ledger.
-        let dialect = TusDialect(server: order.url.map { server.elsewhere($0) } ?? server, context: context)
-        do { return try await dialect.find(order) } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                dialect.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
-                remedy: .retry(after: nil))
-        }
+        let dialect = TusDialect(
+            server: order.url?.creation.map { server.elsewhere($0) } ?? server, context: context)
+        return try await dialect.stoppable { try await dialect.find(order) }
     }
 
     var reportsSpace: Bool { true }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let dialect = TusDialect(server: server, context: context)
-        do { return try await dialect.space() } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                dialect.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
-                remedy: .retry(after: nil))
-        }
+        return try await dialect.stoppable { try await dialect.space() }
     }
 
-    var requestSize: RequestSize? { chunks.learned }
-    func recall(_ size: RequestSize) { chunks.recall(size) }
+    var limitsSize: Bool { server.capabilities.isAsked }
+    var sizeLimit: Int64? { server.capabilities.last?.maxSize }
+
+    func querySizeLimit(context: RequestContext) async throws(UploadError) -> Int64? {
+        let dialect = TusDialect(server: server, context: context)
+        return try await dialect.stoppable { try await server.capabilities.query(dialect)?.maxSize }
+    }
+
+    var requestSize: RequestSize? {
+        guard server.bodies.isRefused else { return chunks.learned }
+        var size = chunks.learned ?? .unlimited
+        size.refusesBytes = true
+        return size
+    }
+
+    func recall(_ size: RequestSize) {
+        chunks.recall(size)
+        server.bodies.isRefused = size.refusesBytes
+    }
 
     func check(context: RequestContext) async -> CheckResult {
         let dialect = TusDialect(server: server, context: context)
         do {
-            if let (response, announced) = try await dialect.options(dialect.endpoint) {
-                return judge(response, announced)
+            try await bunny?.check(context)
+            if let announced = try await dialect.options(dialect.endpoint)?.announced {
+                return judge(announced).about(.flow)
             }
             // `/files` and `/files/` differ, and using the wrong one is the commonest mistake.
             let other = dialect.endpoint.hasSuffix("/") ? String(dialect.endpoint.dropLast()) : dialect.endpoint + "/"
@@ -106,62 +174,46 @@ struct Tus: Destination {
                 return CheckResult(
                     .failed, "no tus server answers at this address, but one does at \(withoutSecrets(other))")
             }
-            return judge(stranger: try await dialect.plainOptions(dialect.endpoint))
+            return UnannouncedServer(
+                client: server.client, response: try await dialect.plainOptions(dialect.endpoint), speech: "tus"
+            ).result
         } catch let error as UploadError {
-            return CheckResult(.failed, error.checkDescription())
+            return CheckResult(.failed, error.checkDescription(right: server.client.right))
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }
     }
 
-    private func judge(_ response: Response, _ announced: TusAnnounced) -> CheckResult {
+    private func judge(_ announced: TusAnnounced) -> CheckResult {
         guard announced.versions.contains("1.0.0") else {
             let versions = FilePath(server.client.withoutSecrets(announced.versions.joined(separator: ", "))).display
             return CheckResult(.failed, "the server speaks tus \(versions.prefix(200)), and not 1.0.0")
         }
-        guard announced.extensions.contains("creation") else {
-            return CheckResult(.failed, "the server does not offer the extension `creation`, so no upload can begin")
-        }
-        let extensions = FilePath(server.client.withoutSecrets(announced.extensions.sorted().joined(separator: ", ")))
-        var words = "tus 1.0.0 with \(extensions.display.prefix(200))"
+        let used = server.settings.extensions ?? announced.extensions
+        let extensions = FilePath(server.client.withoutSecrets(used.sorted().joined(separator: ", ")))
+        var words = used.isEmpty ? "tus 1.0.0 without extensions" : "tus 1.0.0 with \(extensions.display.prefix(200))"
+        if server.settings.extensions != nil { words += ", as `extensions` lists" }
         if let most = announced.maxSize { words += "; at most \(most) bytes a file" }
         if let space = announced.space { words += "; \(space.text)" }
-        if let wanted = server.settings.checksum, !announced.checksums.contains(wanted.rawValue) {
+        if server.settings.parallel > 1, !used.contains("concatenation") {
+            words +=
+                "; it does not join uploads (`concatenation`), so `parallel: \(server.settings.parallel)` has no effect"
+        }
+        if !used.contains(TusExtension.creation.rawValue) {
+            return CheckResult(
+                .warning,
+                words
+                    + "; without the extension `creation`, each upload needs the address of an upload that exists there "
+                    + "(`sluice add --upload-url`)", space: announced.space)
+        }
+        if let wanted = server.settings.checksum, server.settings.extensions == nil,
+            !announced.checksums.contains(wanted.rawValue)
+        {
             return CheckResult(
                 .warning, words + "; it does not offer the checksum \(wanted.rawValue), so none is sent",
                 space: announced.space)
         }
         return CheckResult(.ok, words, space: announced.space)
-    }
-
-    /// Judges an answer without any sign of tus.
-    private func judge(stranger response: Response) -> CheckResult {
-        if let error = server.client.refusedByProxy("OPTIONS", response) {
-            return CheckResult(.failed, error.failure.message)
-        }
-        let status = response.status
-        let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
-        let answer = "answered \(status) to OPTIONS" + (isPage ? " with a web page" : "")
-        if isOfObjectStore(response.body) {
-            return CheckResult(.failed, answer + " as an object store does: set `type: s3`, with a bucket and its keys")
-        }
-        switch status {
-        case 401, 403: return CheckResult(.failed, answer + ": check the token")
-        case 404, 410: return CheckResult(.failed, answer + ": nothing is there; check the address")
-        case 300..<400: return CheckResult(.failed, answer + ", which redirects elsewhere; check the address")
-        // Servers that do not know OPTIONS may still speak tus.
-        case 501: break
-        case 500...: return CheckResult(.failed, answer + "; uploads wait until it works")
-        default: break
-        }
-        return CheckResult(
-            .warning, answer + " and did not announce tus; uploads are tried anyway: check the address")
-    }
-
-    /// Whether a body is the error document of S3 and its relatives: `<Error><Code>AccessDenied</Code>…`.
-    private func isOfObjectStore(_ body: [UInt8]) -> Bool {
-        let text = String(decoding: textStart(of: body).prefix(2048), as: UTF8.self)
-        return text.hasPrefix("<") && text.contains("<Error>") && text.contains("<Code>")
     }
 }
 
@@ -172,37 +224,40 @@ extension Tus {
     static let kind = DestinationDefinition(
         type: DestinationSchema(
             name: "tus", summary: "a server that speaks tus 1.0, such as tusd or `sluice receive`",
-            keys: TusSettings.keys.map(\.setting),
+            keys: TusSettings.keys.map(\.setting), presets: TusPreset.summaries,
             releaseDoubts: {
                 let settings = TusSettings.keys.settings($0)
                 return settings.gone.releaseDoubts + settings.finalError.releaseDoubts
-            })
+            }, objections: { TusPreset.objections($0) }),
+        http: HTTPUse(reserved: reserved) { $0.has("token") ? "token" : nil }
     ) { values, tools in try Tus(values, tools) }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
-        guard let url = values.text("url") else { throw UnusableSettingError(key: "url", problem: "is missing") }
-        let settings = TusSettings.keys.settings(values)
-        var headers: [CredentialProvider.Header] = []
-        if let token = settings.token { headers.append(.init("Authorization", prefix: "Bearer ", token)) }
-        for (name, source) in settings.headers.sorted(by: { $0.key < $1.key }) {
-            if Self.reserved.contains(name.lowercased()) {
-                throw UnusableSettingError(key: "headers", problem: "cannot set `\(name)`: it belongs to the protocol")
-            }
-            headers.append(.init(name, source))
+        if let objection = TusPreset.objections(values).first {
+            throw UnusableSettingError(key: objection.key, problem: objection.problem)
         }
+        let settings = TusSettings.keys.settings(values)
+        guard let url = values.text("url") ?? settings.preset?.url(account: settings.account) else {
+            throw UnusableSettingError(key: "url", problem: "is missing")
+        }
+        let headers =
+            settings.token.map { token in
+                [CredentialProvider.Header("Authorization", prefix: "Bearer ", token, key: "token")]
+            } ?? []
         let allowed = AllowedOrigins(homes: [url], named: settings.allowedOrigins)
         server = TusServer(
             endpoint: url,
             client: AuthorizedClient(
-                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origins: allowed.origins, allowed: allowed, caFile: settings.caFile, clocks: tools.clocks,
-                name: tools.name),
-            settings: settings, capabilities: TusCapabilities(), log: tools.log)
+                tools, headers: headers, origins: allowed.origins, allowed: allowed, hidesAddresses: true),
+            settings: settings, capabilities: TusCapabilities(settings), log: tools.log)
         // An address without a host was refused earlier.
-        site = WebAddress(url).site ?? .here
+        site = tools.site(of: url) ?? .here
         chunks = ChunkSize(
             chosen: settings.chunk,
-            otherwise: settings.checksum == nil ? ChunkSize.standard : Self.defaultCheckedChunk)
+            otherwise: settings.preset?.chunk
+                ?? (settings.checksum == nil ? ChunkSize.standard : Self.defaultCheckedChunk),
+            least: settings.preset?.minChunk ?? 0)
+        bunny = BunnyStream(settings, url: url, tools)
         gone = settings.gone
         finalError = settings.finalError
     }
@@ -211,24 +266,18 @@ extension Tus {
         Self.reserved.contains(name.lowercased()) ? "`\(name)` belongs to the protocol" : nil
     }
 
-    /// The credentials of its requests, and the routes that they may take, were decided for one origin.
     func objection(toURL url: String) -> String? {
-        let (target, home) = (WebAddress(url), WebAddress(server.endpoint).origin)
-        guard (1...2048).contains(url.utf8.count), url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-            target.scheme == "http" || target.scheme == "https", !target.host.isEmpty
-        else { return "it must be an http or https address of at most 2048 printable ASCII characters" }
-        if target.hasUser { return "it has a user name in it; `token` and `headers` of the destination are for that" }
-        if target.origin != home {
-            return "it is of \(FilePath(target.origin).display), and the destination is \(FilePath(home).display): "
-                + "configure a destination for that server"
-        }
-        return nil
+        if bunny != nil { return "`preset: bunny-stream` has one address for all uploads" }
+        return GivenAddress(url: url, endpoint: server.endpoint).objection
     }
 
+    func objection(toUploadURL url: String) -> String? { objection(toURL: url) }
+
     /// Lower-case. Set twice, they would break the protocol or the framing.
-    private static let reserved: Set<String> = [
+    static let reserved: Set<String> = [
         "tus-resumable", "upload-offset", "upload-length", "upload-metadata", "upload-checksum", "upload-concat",
         "upload-defer-length", "content-type", "content-length", "transfer-encoding", "expect", "host", "connection",
+        "x-http-method-override",
     ]
 }
 
@@ -236,15 +285,19 @@ extension TusSettings: DeclaredSettings {
     static let defaults = TusSettings()
 
     static let keys = DestinationKey<TusSettings>.table {
-        DestinationKey("url", .url, required: true, "The address for new uploads.")
+        DestinationKey("preset", \.preset, among: TusPreset.allCases, "The facts about a video service.")
+        DestinationKey("account", \.account, "The account, with `preset: cloudflare-stream`.")
+        DestinationKey("library", \.library, "The video library, with `preset: bunny-stream`.")
+        DestinationKey("api_key", \.apiKey, "The key of that library.")
+        DestinationKey("url", .url, "The address for new uploads; required without `preset`.")
         AllowedOrigins.key(\.allowedOrigins)
         DestinationKey(
             "token", \.token, "Sent as `Authorization: Bearer …`, to this server and to `allow_origins` only.")
-        DestinationKey(
-            "headers", \.headers, as: .headers,
-            "More headers for every request, to this server and to `allow_origins` only.")
-        DestinationKey.caFile(\.caFile)
         ChunkSize.key(\.chunk)
+        DestinationKey(
+            "parallel", \.parallel, as: .whole(1...16),
+            "Partial uploads of one file at the same time, which the server joins, if it offers that; {default} by default."
+        )
         DestinationKey(
             "checksum", .choice(["none", "sha1", "sha256"]),
             "The checksum that the server verifies for each request, if it offers that."
@@ -252,6 +305,15 @@ extension TusSettings: DeclaredSettings {
         DestinationKey(
             "ascii_filename", \.isASCII,
             "Writes non-ASCII characters of file names as %HH, for servers that refuse them.")
+        TusExtension.key(\.extensions)
+        DestinationKey(
+            "method_override", \.methodOverride,
+            "Sends PATCH and DELETE as POST with `X-HTTP-Method-Override`: `auto` (default) where a gateway "
+                + "blocks them and the server obeys that, `always`, or `never`.")
+        DestinationKey(
+            "create_with_bytes", \.createWithBytes,
+            "Sends a file of at most 1 MiB with the request that creates its upload: `auto` (default) to `sluice receive` "
+                + "only, `true`, or `false`.")
         GonePolicy.key(\.gone)
         FinalErrorPolicy.key(\.finalError)
         for key in RequestLimits.keys { key.of(\.limits) }

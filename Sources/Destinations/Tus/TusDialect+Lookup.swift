@@ -8,7 +8,8 @@ extension TusDialect {
         guard let announced = try await capabilities.current(self), announced.canLookUp else {
             return .unknown("\(host(endpoint)) cannot be asked for a file by its name, as tus has no request for that")
         }
-        let metadata = TusMetadata.header(order, isASCII: settings.isASCII, isMinimal: false, isRepeat: false)
+        let metadata = TusMetadata.header(
+            order, isASCII: settings.isASCII, titleKey: settings.preset?.titleKey, isMinimal: false, isRepeat: false)
         let response = try await followRedirects(
             Request(
                 "HEAD", endpoint,

@@ -9,6 +9,8 @@ struct TusDialect: OffsetDialect {
     let server: TusServer
     /// The context of its requests.
     let context: RequestContext
+    /// The section of the file that it sends, as a partial upload; `nil` for the whole file.
+    var section: TusSection?
 
     var endpoint: String { server.endpoint }
     var client: AuthorizedClient { server.client }
@@ -18,13 +20,28 @@ struct TusDialect: OffsetDialect {
     private var bodies: BodyRefusal { server.bodies }
     var log: @Sendable (String) -> Void { server.log }
     var allowed: AllowedOrigins { server.allowed }
+    var requests: RedirectedRequests {
+        RedirectedRequests(client: client, allowed: allowed, context: context)
+    }
+    var methods: TusMethods { TusMethods(dialect: self) }
 
     static let version = ("Tus-Resumable", "1.0.0")
+    /// The type of requests with bytes. Some servers compare the whole value.
+    static let bytesType = ("Content-Type", "application/offset+octet-stream")
 
     // MARK: Requirements of the engine
 
     func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool {
         let announced = try await capabilities.current(self)
+        if announced?.lacks(.creation) == true {
+            throw UploadError(
+                failure(
+                    .permanent, .creationUnsupported,
+                    "\(host(endpoint)) does not offer the extension `creation`: give the address of an upload that exists "
+                        + "there (`sluice add --upload-url`), or list `creation` under `extensions` if it creates uploads "
+                        + "nevertheless",
+                    retryable: false), remedy: .failUpload)
+        }
         if let most = announced?.maxSize, order.file.size > most {
             throw UploadError(
                 failure(
@@ -32,19 +49,38 @@ struct TusDialect: OffsetDialect {
                     "the file has \(order.file.size) bytes, and \(host(endpoint)) takes at most \(most)",
                     retryable: false), remedy: .failUpload)
         }
+        try awaitNextCreation(checkpoint)
         // The address may have another origin, and is recorded nevertheless: when a person has allowed that origin,
         // this upload continues there.
-        let (url, response) = try await creations.make(client, after: checkpoint.orphans ?? 0) {
-            var answer = try await post(order, checkpoint, isMinimal: false)
-            if answer.verdict == .lessMetadata { answer = try await post(order, checkpoint, isMinimal: true) }
-            switch answer.verdict {
-            case .success: return (try uploadAddress(answer.answer), answer.answer.response)
-            case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
-            default: throw refused("creation", answer.answer.response, .failUpload)
+        let (url, response): (String, Response)
+        do {
+            (url, response) = try await creations.make(client, after: checkpoint.orphans ?? 0) {
+                var answer = try await post(order, checkpoint, isMinimal: false)
+                if answer.verdict == .lessMetadata {
+                    // Without `sluiceId` nothing shows that a later creation repeats it.
+                    checkpoint.tus.creation = nil
+                    answer = try await post(order, checkpoint, isMinimal: true)
+                }
+                switch answer.verdict {
+                case .success:
+                    return (try requests.uploadAddress(answer.answer, of: endpoint, log: log), answer.answer.response)
+                case let verdict where isSection && verdict.refusesConcatenation(answer.answer.response):
+                    throw ConcatenationRefusedError(
+                        error: refused("a partial upload", answer.answer.response, .failUpload))
+                case .stop(let remedy): throw refused("creation", answer.answer.response, remedy)
+                default: throw refused("creation", answer.answer.response, .failUpload)
+                }
             }
+        } catch let error as UploadError {
+            noteNextCreation(error, &checkpoint)
+            throw error
         }
+        try requireOwn(url, response, order)
         checkpoint.url = url
         checkpoint.server = WebAddress(endpoint).origin
+        UploadExpiry(response, now: client.clocks.wall())?.store(in: &checkpoint)
+        checkpoint.tus.id = settings.preset?.idHeader.flatMap { response.headers[$0] }
+        if isSection { checkpoint.concatenation.location = response.headers["Location"] }
         // In tus 1.0 the header answers a creation that carried bytes, and ours carries none: so this server knows the
         // upload, or holds its content already.
         return response.headers["Upload-Offset"].flatMap { plainInteger($0) } ?? 0 > 0
@@ -66,9 +102,17 @@ struct TusDialect: OffsetDialect {
             Request("HEAD", url, headers: [Self.version], limits: settings.limits.small))
         let response = answer.response
         checkpoint.url = answer.url
+        UploadExpiry(response, now: client.clocks.wall())?.store(in: &checkpoint)
         let isTus = response.hasTusHeader
         switch verdict(.HEAD, response) {
-        case .success: return try position(response, order, isTus)
+        case .success:
+            if checkpoint.concatenation.isJoined,
+                let unfinished = try JoinedUpload(checkpoint, now: client.clocks.wall())
+                    .unfinished(response, of: order, failure)
+            {
+                return unfinished
+            }
+            return try position(response, order, isTus)
         case .gone: return .gone(isCertain: isTus)
         case .doubtful: return .doubtful(refused("the lookup of its offset", response, .retry(after: nil)))
         case .stop(let remedy): throw refused("the lookup of its offset", response, remedy)
@@ -81,38 +125,50 @@ struct TusDialect: OffsetDialect {
         _ sent: @escaping @Sendable (Int64) -> Void
     ) async -> SendResult {
         guard let url = checkpoint.url else { return SendResult(unsent: .accepted(nil)) }
-        if isProbing(checkpoint), !range.isEmpty, let refusal = await askWithoutBody(url, at: range.lowerBound) {
+        if isProbing(checkpoint), !range.isEmpty,
+            let refusal = await askWithoutBody(url, at: range.lowerBound, order, &checkpoint)
+        {
             return refusal
         }
+        let isOverridden = methods.isOverridden(checkpoint)
         let carried: AuthorizedClient.Carried
         do {
-            var headers = [
-                Self.version, ("Upload-Offset", "\(range.lowerBound)"),
-                ("Content-Type", "application/offset+octet-stream"),
-            ]
+            var headers = [Self.version, ("Upload-Offset", "\(range.lowerBound)"), Self.bytesType]
             if let checksum = try await checksum(range, order) { headers.append(("Upload-Checksum", checksum)) }
             let count = range.upperBound - range.lowerBound
-            carried = await client.sendBody(
-                Request(
-                    "PATCH", url, headers: headers,
-                    body: .file(order.file.place, offset: range.lowerBound, count: count, check: digest),
-                    limits: settings.limits.sending),
-                context, sent: sent)
+            let request = methods.request(
+                "PATCH", url, headers: headers,
+                body: .file(order.file.place, offset: start + range.lowerBound, count: count, check: digest),
+                limits: settings.limits.sending, isOverridden: isOverridden)
+            carried =
+                if let section { await section.send(request, count, client, context, sent) } else {
+                    await client.sendBody(request, context, sent: sent)
+                }
         } catch { return SendResult(unsent: .failed(error)) }
-        switch carried.result {
-        case .failure(let error): return SendResult(.failed(error), carried)
-        case .success(let answer):
-            switch verdict(.PATCH, answer.response) {
-            case .stop(.misconfigured): (bodies.isRefused, checkpoint.tus.isPatchRefused) = (true, true)
-            // A server may accept a request without bytes, and refuse every one with bytes.
-            case .success where !answer.response.isWebPage:
-                (bodies.isRefused, checkpoint.tus.isPatchRefused) = (false, false)
-            default: break
-            }
-            return SendResult(
-                judge(answer, &checkpoint), carried,
-                isOfState: isAboutState(answer.response, range), mentionsOffset: mentionsOffset(answer.response))
+        guard case .success(let answer) = carried.result else {
+            return SendResult(carried)
         }
+        UploadExpiry(answer.response, now: client.clocks.wall())?.store(in: &checkpoint)
+        let isRefused = verdict(.PATCH, answer.response) == .stop(.misconfigured)
+        if isOverridden, isRefused { methods.forget(&checkpoint) }
+        let mayAdopt = !isProbing(checkpoint) && methods.mayAdopt(after: answer.response, checkpoint)
+        switch verdict(.PATCH, answer.response) {
+        case _ where isRefused || mayAdopt: (bodies.isRefused, checkpoint.tus.isPatchRefused) = (true, true)
+        // A server may accept a request without bytes, and refuse every one with bytes.
+        case .success where !answer.response.isWebPage:
+            (bodies.isRefused, checkpoint.tus.isPatchRefused) = (false, false)
+        default: break
+        }
+        var judged = judge(answer, &checkpoint)
+        if isRefused, mayAdopt {
+            // The engine records the answer and asks for the offset. The next request tries the other form.
+            judged = .status(refused("bytes", answer.response, .misconfigured), again: 1)
+        } else if isOverridden, case .accepted = judged {
+            judged = .accepted(methods.acceptedOffset(answer.response, isEnd: range.upperBound == order.file.size))
+        }
+        return SendResult(
+            judged, carried, isOfState: isAboutState(answer.response, range),
+            mentionsOffset: answer.response.mentionsOffset)
     }
 
     func isProbing(_ checkpoint: OffsetCheckpoint) -> Bool { bodies.isRefused || checkpoint.tus.isPatchRefused }
@@ -120,20 +176,17 @@ struct TusDialect: OffsetDialect {
     /// A server that has refused the method itself first gets a request without bytes, at the offset that it has named.
     ///
     /// - Returns: `nil` where bytes may be sent.
-    private func askWithoutBody(_ url: String, at offset: Int64) async -> SendResult? {
+    private func askWithoutBody(
+        _ url: String, at offset: Int64, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint
+    ) async -> SendResult? {
+        let isOverridden = methods.isOverridden(checkpoint)
         let carried = await client.sendBody(
-            Request(
-                "PATCH", url,
-                headers: [
-                    Self.version, ("Upload-Offset", "\(offset)"), ("Content-Type", "application/offset+octet-stream"),
-                    ("Content-Length", "0"),
-                ], body: .bytes([]), limits: settings.limits.small), context, sent: { _ in })
-        switch carried.result {
-        case .failure(let error): return SendResult(.failed(error), carried)
-        case .success(let answer):
-            guard verdict(.PATCH, answer.response) == .stop(.misconfigured) else { return nil }
-            return SendResult(.failed(refused("a request for bytes", answer.response, .misconfigured)), carried)
-        }
+            methods.emptyPatch(url, at: offset, isOverridden: isOverridden), context, sent: { _ in })
+        guard case .success(let answer) = carried.result else { return SendResult(carried) }
+        let isRefused = verdict(.PATCH, answer.response) == .stop(.misconfigured)
+        if isOverridden, isRefused { methods.forget(&checkpoint) }
+        if await methods.adopt(after: answer.response, at: offset, order, &checkpoint) || !isRefused { return nil }
+        return SendResult(.failed(refused("a request for bytes", answer.response, .misconfigured)), carried)
     }
 
     /// Whether an answer is about where the upload stands: a conflict that names another offset, or one of tusd's codes
@@ -142,26 +195,29 @@ struct TusDialect: OffsetDialect {
         let named = offset(in: response)
         // If it names the end of these bytes, it has accepted them.
         return response.status == 409 && named.map { $0 != range.lowerBound && $0 != range.upperBound } ?? false
-            || errorCode(response).map(TusVerdict.codesOfState.contains) == true
-    }
-
-    /// Recognises `Upload already completed` and similar texts. A hook that refuses the file has others.
-    private func mentionsOffset(_ response: Response) -> Bool {
-        if response.isWebPage { return false }
-        let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
-        return text.contains("offset")
-            || text.contains("already") && (text.contains("complete") || text.contains("finish"))
+            || response.leadingErrorCode.map(TusVerdict.codesOfState.contains) == true
     }
 
     /// - Returns: `nil` also for an offset that is given twice with different values: a proxy has joined two answers.
-    private func offset(in response: Response) -> Int64? {
+    func offset(in response: Response) -> Int64? {
         let values = Set(response.headers.lines.filter { $0.name.lowercased() == "upload-offset" }.map(\.value))
         return values.count == 1 ? values.first.flatMap { plainInteger($0) } : nil
     }
 
-    func allowance(for count: Int64) -> Int64 { context.permit.allowance(for: count) }
+    var minRequest: Int64 { settings.preset?.minChunk ?? 0 }
+    func reserve(for count: Int64) async -> Shortage? { await context.permit.reserve(for: count) }
+    func returnReservation(for count: Int64, sent: Int64) {
+        context.permit.returnReservation(for: count, sent: sent)
+    }
+    func allowance(for count: Int64) -> Int64 {
+        context.permit.allowance(for: count)
+    }
 
-    func isThere() async throws -> Bool { try await options(endpoint) != nil }
+    /// With listed extensions, an answer to OPTIONS says nothing about the server.
+    func isThere() async throws -> Bool {
+        if !capabilities.isAsked { return true }
+        return try await options(endpoint) != nil
+    }
 
     /// - Returns: `nil` if the server does not report it. tus has no such field; `sluice receive` has.
     func space() async throws -> RemoteSpace? {
@@ -174,17 +230,6 @@ struct TusDialect: OffsetDialect {
 
     // MARK: The rest of the protocol
 
-    /// - Returns: `false` when the server does not support removal.
-    func remove(_ url: String) async throws -> Bool {
-        let answer = try await followRedirects(
-            Request("DELETE", url, headers: [Self.version], limits: settings.limits.small))
-        switch verdict(.DELETE, answer.response) {
-        case .success: return true
-        case .stop(let remedy): throw refused("the removal", answer.response, remedy)
-        default: return false
-        }
-    }
-
     /// The server's description of itself; `nil` when the answer is not that of a tus server.
     func options(_ url: String) async throws -> (response: Response, announced: TusAnnounced)? {
         let response = try await plainOptions(url)
@@ -194,49 +239,20 @@ struct TusDialect: OffsetDialect {
 
     /// The answer as it is, from a tus server or not.
     func plainOptions(_ url: String) async throws -> Response {
-        try await withUploadErrors {
-            try await client.send(Request("OPTIONS", url, limits: settings.limits.small), context)
-        }.response
+        try await requests.send(Request("OPTIONS", url, limits: settings.limits.small)).response
     }
 
     private func post(
         _ order: UploadOrder, _ checkpoint: OffsetCheckpoint, isMinimal: Bool
     ) async throws -> (verdict: TusVerdict, answer: AuthorizedClient.Answer) {
         let metadata = TusMetadata.header(
-            order, isASCII: settings.isASCII, isMinimal: isMinimal, isRepeat: checkpoint.wasReuploaded)
+            order, isASCII: settings.isASCII, titleKey: settings.preset?.titleKey, isMinimal: isMinimal,
+            isRepeat: checkpoint.wasReuploaded || checkpoint.mayBeDoubled, part: section?.name(of: order.file))
+        var headers = [Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata)]
+        if isSection { headers.append(("Upload-Concat", "partial")) }
         let answer = try await followRedirects(
-            Request(
-                "POST", endpoint,
-                headers: [
-                    Self.version, ("Upload-Length", "\(order.file.size)"), ("Upload-Metadata", metadata),
-                ], limits: settings.limits.small))
+            Request("POST", endpoint, headers: headers, limits: settings.limits.small))
         return (verdict(.POST, answer.response), answer)
-    }
-
-    private func uploadAddress(_ answer: AuthorizedClient.Answer) throws(UploadError) -> String {
-        let response = answer.response
-        guard let location = response.headers["Location"], !location.isEmpty else {
-            let isPage = response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true
-            throw UploadError(
-                failure(
-                    .protocol, .noLocation,
-                    "\(host(endpoint)) answered \(response.status) to the creation without saying where the upload is"
-                        + (isPage ? "; it sent a web page: a login portal, or the wrong address" : ""),
-                    retryable: true), remedy: .misconfigured)
-        }
-        do {
-            let resolved = try TusLocation(location, base: answer.url, allowed: allowed)
-            if resolved.isSchemeUpgraded {
-                log("\(host(endpoint)) names uploads with http, but was reached with https; https is used")
-            }
-            return resolved.url
-        } catch {
-            throw UploadError(
-                failure(
-                    .config, .badLocation, "the server's address for the upload is refused: \(error.reason)",
-                    retryable: true),
-                remedy: .misconfigured)
-        }
     }
 
     /// The rules for an answer to HEAD, in this order.
@@ -249,6 +265,9 @@ struct TusDialect: OffsetDialect {
                     .protocol, .noOffset,
                     "\(host(response.url)) answered \(response.status) without a usable Upload-Offset", retryable: true),
                 remedy: remedy)
+        }
+        if isGiven(order), response.headers["Upload-Length"] == nil, response.headers["Upload-Defer-Length"] != nil {
+            return .foreign("its length is not fixed yet")
         }
         if let length = response.headers["Upload-Length"].flatMap({ plainInteger($0) }), length != order.file.size {
             return .foreign("its length is \(length), and the file's is \(order.file.size)")
@@ -270,7 +289,7 @@ struct TusDialect: OffsetDialect {
         case .success: return .accepted(offset(in: response))
         case .moved:
             let url: String
-            do { url = try redirectTarget(answer, "bytes") } catch { return .failed(error) }
+            do { url = try requests.target(of: answer, "bytes") } catch { return .failed(error) }
             checkpoint.url = url
             // The server reports an unchanged offset: the request had no effect once.
             return .status(refusal(.retry(after: nil)), again: 3)
@@ -284,32 +303,7 @@ struct TusDialect: OffsetDialect {
 
     /// Follows permanent and temporary redirects of requests without a body, to allowed origins only.
     func followRedirects(_ request: Request) async throws -> AuthorizedClient.Answer {
-        var request = request
-        var answer = try await withUploadErrors { try await client.send(request, context) }
-        for _ in 0..<5 {
-            guard answer.response.status == 307 || answer.response.status == 308 else { return answer }
-            request.url = try redirectTarget(answer, request.method)
-            let next = request
-            answer = try await withUploadErrors { try await client.send(next, context) }
-        }
-        throw refused(request.method, answer.response, .misconfigured)
-    }
-
-    /// - Throws: For a redirect that is not followed, because its origin is not allowed, as with portals.
-    private func redirectTarget(_ answer: AuthorizedClient.Answer, _ what: String) throws(UploadError) -> String {
-        var refusal = refused(what, answer.response, .misconfigured)
-        guard let location = answer.response.headers["Location"],
-            let target = try? TusLocation(location, base: answer.url, allowed: allowed)
-        else { throw refusal }
-        if target.isAllowed { return target.url }
-        refusal.failure.message += client.withoutSecrets(". It leads to \(allowed.objection(to: target.url))")
-        throw refusal
-    }
-
-    private func withUploadErrors(_ body: () async throws -> AuthorizedClient.Answer) async throws
-        -> AuthorizedClient.Answer
-    {
-        do { return try await body() } catch let error as AuthorizedClient.NoAnswerError { throw error.error }
+        try await requests.follow(request)
     }
 
     private func checksum(_ range: Range<Int64>, _ order: UploadOrder) async throws -> String? {
@@ -317,8 +311,9 @@ struct TusDialect: OffsetDialect {
             try await capabilities.current(self)?.checksums.contains(algorithm.rawValue) == true
         else { return nil }
         let path = order.file.place
+        let bytes = start + range.lowerBound..<start + range.upperBound
         do {
-            let digest = try await blocking { try digestOfPiece(algorithm, path, range) }
+            let digest = try await blocking { try digestOfPiece(algorithm, path, bytes) }
             return "\(algorithm.rawValue) \(base64(digest))"
         } catch {
             throw UploadError(
@@ -329,31 +324,12 @@ struct TusDialect: OffsetDialect {
     // MARK: Words
 
     func verdict(_ verb: TusVerdict.Verb, _ response: Response) -> TusVerdict {
-        let isFull = response.status == 507 || response.status == 413 && mentionsFullStorage(response)
+        let isFull = response.isOfFullStorage
         return TusVerdict(
-            verb, status: response.status, code: errorCode(response),
-            wait: retryAfter(response.headers, now: client.clocks.wall(), most: isFull ? Self.longestFull : 3600),
+            verb, status: response.status, code: response.leadingErrorCode,
+            wait: retryAfter(
+                response.headers, now: client.clocks.wall(), most: isFull ? Response.longestFullWait : 3600),
             isFull: isFull)
-    }
-
-    /// The quota may be monthly; then the server says when it ends. A person who makes space before that runs `sluice
-    /// resume`; a restart queries as well.
-    private static let longestFull: Int64 = 7 * 86_400
-
-    /// A plain text, and not the page of a proxy, gives the reason why there is no space.
-    private func mentionsFullStorage(_ response: Response) -> Bool {
-        if response.headers["Content-Type"]?.lowercased().hasPrefix("text/html") == true { return false }
-        let text = String(decoding: response.body.prefix(1024), as: UTF8.self).lowercased()
-        return ["quota", "insufficient storage", "no space left", "disk full", "disk is full"].contains {
-            text.contains($0)
-        }
-    }
-
-    /// `ERR_UPLOAD_LOCKED: …`: the beginning of tusd's plain-text answers.
-    private func errorCode(_ response: Response) -> String? {
-        let start = response.body.prefix(64)
-        guard start.starts(with: "ERR_".utf8) else { return nil }
-        return String(decoding: start.prefix { $0 == 0x5F || (0x41...0x5A).contains($0) }, as: UTF8.self)
     }
 
     func refused(_ what: String, _ response: Response, _ remedy: Remedy) -> UploadError {

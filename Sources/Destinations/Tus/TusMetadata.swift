@@ -9,15 +9,29 @@ enum TusMetadata {
     ///
     /// - Parameters:
     ///   - isASCII: Writes everything that is not ASCII in `filename` as `%HH`: some servers refuse such names.
-    ///   - isMinimal: Writes only the two.
-    static func header(_ order: UploadOrder, isASCII: Bool, isMinimal: Bool, isRepeat: Bool) -> String {
+    ///   - titleKey: The key of the title, which is the file's name where the folder sets no other.
+    ///   - isMinimal: Writes only the names and the title.
+    ///   - part: The name of a part of the file that is sent as a partial upload. It gets no more than an id, by which
+    ///     no server takes it for another part with the same length.
+    static func header(
+        _ order: UploadOrder, isASCII: Bool, titleKey: String? = nil, isMinimal: Bool, isRepeat: Bool,
+        part: String? = nil
+    ) -> String {
         var pairs: [(String, [UInt8])] = [
             ("filename", Array(fileName(order.name.name, isASCII: isASCII).utf8)),
             ("filetype", Array(order.mediaType.utf8)),
         ]
+        if let titleKey {
+            let title = order.metadata[titleKey] ?? fileName(order.name.name, isASCII: isASCII)
+            pairs.append((titleKey, Array(title.utf8)))
+        }
+        let required = pairs.count
         if !isMinimal {
             // Lets a server recognise a repeat of this upload.
-            pairs.append(("sluiceId", Array("\(order.id).\(order.generation)".utf8)))
+            let id = ["\(order.id)", "\(order.generation)", part].compactMap { $0 }.joined(separator: ".")
+            pairs.append(("sluiceId", Array(id.utf8)))
+        }
+        if !isMinimal, part == nil {
             if isRepeat { pairs.append(("possibleDuplicate", Array("1".utf8))) }
             pairs.append(("sha256", Array(hexadecimal(order.file.sha256).utf8)))
             pairs.append(("mtime", Array("\(order.modified)".utf8)))
@@ -32,7 +46,7 @@ enum TusMetadata {
         var header = ""
         for (index, (key, value)) in pairs.enumerated() {
             let pair = (header.isEmpty ? "" : ",") + key + (value.isEmpty ? "" : " " + base64(value))
-            if index < 2 || header.utf8.count + pair.utf8.count <= limit { header += pair }
+            if index < required || header.utf8.count + pair.utf8.count <= limit { header += pair }
         }
         return header
     }

@@ -10,11 +10,16 @@ struct TusServer: Sendable {
     let log: @Sendable (String) -> Void
     let creations = CreationBackoff()
     let bodies = BodyRefusal()
+    let concatenations = ConcatenationRefusal()
+    /// The same for creations.
+    let creationBodies = BodyRefusal()
+    let override = MethodOverride()
+    let addresses = UploadAddresses()
 
     /// The same server at another of its addresses, about which nothing is known yet.
     func elsewhere(_ url: String) -> TusServer {
         var other = self
-        (other.endpoint, other.capabilities) = (url, TusCapabilities())
+        (other.endpoint, other.capabilities) = (url, TusCapabilities(settings))
         return other
     }
 

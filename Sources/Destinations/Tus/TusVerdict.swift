@@ -2,7 +2,7 @@ internal import Core
 
 /// The meaning of an answer's status, by the request that it answers (tus 1.0; the recoveries are ours).
 ///
-/// The table is `TusVerdictTests.table`. No other code evaluates a status of tus.
+/// The table is `TusVerdictTests.table`. Only ``OffsetVerdict``, which this uses, evaluates a status of tus beside it.
 enum TusVerdict: Hashable, Sendable {
     case success
     /// 307, 308: the same request elsewhere.
@@ -24,7 +24,7 @@ enum TusVerdict: Hashable, Sendable {
     case unsupported
     case stop(Remedy)
 
-    enum Verb: String, Hashable, Sendable, CaseIterable { case POST, HEAD, PATCH, DELETE }
+    typealias Verb = OffsetVerdict.Verb
 
     /// - Parameters:
     ///   - code: `ERR_…`, the beginning of the answer's body in tusd's form; `nil` for any other.
@@ -36,8 +36,22 @@ enum TusVerdict: Hashable, Sendable {
         case 307, 308: self = .moved
         // A login page, or http in front of an https endpoint. Never success.
         case 300...399: self = .stop(.misconfigured)
-        default: self = Self.byCode(verb, code) ?? Self.byStatus(verb, status, wait, isFull)
+        default:
+            let common =
+                OffsetVerdict(verb, code: code) ?? OffsetVerdict(verb, status: status, wait: wait, isFull: isFull)
+            self = common.map(Self.init) ?? Self.byStatus(verb, status, wait)
         }
+    }
+
+    private init(_ common: OffsetVerdict) {
+        self =
+            switch common {
+            case .success: .success
+            case .gone: .gone
+            case .status(let remedy, let again): .status(remedy, again: again)
+            case .unsupported: .unsupported
+            case .stop(let remedy): .stop(remedy)
+            }
     }
 
     /// Codes with which tusd distinguishes a temporary fault from a final refusal that has the same status. These codes
@@ -48,47 +62,9 @@ enum TusVerdict: Hashable, Sendable {
         "ERR_READ_TIMEOUT", "ERR_CONNECTION_RESET", "ERR_SERVER_SHUTDOWN",
     ]
 
-    private static func byCode(_ verb: Verb, _ code: String?) -> TusVerdict? {
-        switch code {
-        case "ERR_UPLOAD_REJECTED", "ERR_UPLOAD_STOPPED": verb == .DELETE ? nil : .stop(.failUpload)
-        case "ERR_MAX_SIZE_EXCEEDED": verb == .POST ? .stop(.failUpload) : nil
-        case "ERR_UPLOAD_INTERRUPTED", "ERR_UNEXPECTED_EOF", "ERR_READ_TIMEOUT", "ERR_CONNECTION_RESET",
-            "ERR_LOCK_TIMEOUT":
-            .stop(.retry(after: .seconds(1)))
-        case "ERR_UPLOAD_NOT_FOUND":
-            switch verb {
-            case .POST: nil
-            case .PATCH: .status(.retry(after: nil), again: 0)
-            case .HEAD: .gone
-            // The upload that was to be removed does not exist.
-            case .DELETE: .success
-            }
-        case "ERR_UPLOAD_TERMINATION_REJECTED": .unsupported
-        default: nil
-        }
-    }
-
-    private static func byStatus(_ verb: Verb, _ status: Int, _ wait: Duration?, _ isFull: Bool) -> TusVerdict {
-        switch status {
-        // Statuses with the same meaning for every request.
-        case 412: return .stop(.misconfigured)
-        // A proxy answered, and the server has not received the request.
-        case 407: return .stop(.holdDestination(after: nil))
-        case 408, 421, 425:
-            return verb == .PATCH ? .stop(.retry(after: .seconds(1))) : .stop(.holdDestination(after: nil))
-        case 423: return .stop(.retry(after: wait ?? .seconds(2)))
-        case 429: return .stop(.rateLimit(after: wait))
-        case 507: return .stop(.outOfSpace(after: wait))
-        // The offset shows whether the bytes were accepted nevertheless.
-        case let status where IntermediaryStatus.all.contains(status) && verb != .DELETE:
-            return verb == .PATCH
-                ? .status(.holdDestination(after: wait), again: 0) : .stop(.holdDestination(after: wait))
-        // The body or the file is not too large; there is no space for it now.
-        case 413 where isFull && (verb == .POST || verb == .PATCH): return .stop(.outOfSpace(after: wait))
-        case 501: return verb == .DELETE ? .unsupported : .stop(.misconfigured)
-        case 500...: return .stop(.holdDestination(after: wait))
-        default: break
-        }
+    private static func byStatus(_ verb: Verb, _ status: Int, _ wait: Duration?) -> TusVerdict {
+        // The server speaks another version (tus 1.0, "Tus-Version").
+        if status == 412 { return .stop(.misconfigured) }
         switch verb {
         case .POST:
             switch status {

@@ -20,29 +20,32 @@ struct Vimeo: ObjectListing {
         }
         let settings = VimeoSettings.keys.settings(values)
         guard let token = settings.token else { throw UnusableSettingError(key: "token", problem: "is missing") }
-        func client(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins) -> AuthorizedClient {
+        func client(_ headers: [CredentialProvider.Header], _ allowed: AllowedOrigins, hidesAddresses: Bool)
+            -> AuthorizedClient
+        {
             AuthorizedClient(
-                transport: tools.transport, credentials: CredentialProvider(headers, reader: tools.secrets),
-                origins: [WebAddress(settings.base).origin], allowed: allowed, caFile: settings.caFile,
-                clocks: tools.clocks,
-                name: tools.name)
+                tools, headers: headers, origins: [WebAddress(settings.base).origin], allowed: allowed,
+                hidesAddresses: hidesAddresses)
         }
         // The address of an upload is its own permission, and is on other hosts: the token never goes there.
         let bytes = client(
-            [], AllowedOrigins(homes: [settings.base], named: settings.allowedOrigins, domains: Self.domains))
+            [], AllowedOrigins(homes: [settings.base], named: settings.allowedOrigins, domains: Self.domains),
+            hidesAddresses: true)
         account = VimeoAccount(
             api: VimeoAPI(
-                client([.init("Authorization", prefix: "Bearer ", token)], AllowedOrigins(homes: [settings.base])),
+                client(
+                    [.init("Authorization", prefix: "Bearer ", token, key: "token")],
+                    AllowedOrigins(homes: [settings.base]), hidesAddresses: false),
                 base: settings.base,
                 limits: settings.limits.small),
             tus: TusServer(
                 endpoint: settings.base, client: bytes,
-                settings: TusSettings(limits: settings.limits),
+                settings: TusSettings(methodOverride: .never, limits: settings.limits),
                 capabilities: TusCapabilities(), log: tools.log),
             ranges: ContentRange(
                 client: bytes, limits: settings.limits, meaning: .count(RangeSemantics()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
-        site = WebAddress(settings.base).site ?? .here
+        site = tools.site(of: settings.base) ?? .here
         chunks = ChunkSize(chosen: settings.chunk)
         finalError = settings.finalError
     }
@@ -129,19 +132,23 @@ struct Vimeo: ObjectListing {
             guard result.verdict != .failed else { return result }
             // This question comes last: an account with another error does not need it.
             switch try await dialect.flowSupport() {
-            case .supported: break
+            case .supported:
+                result.parts.append(.init(.flow, .ok, "`flow: \(dialect.settings.flow.rawValue)` is accepted"))
             case .refused(let refusal):
                 result.verdict = .failed
                 result.detail += "; \(refusal.failure.message)"
+                result.parts.append(.init(.flow, .failed, refusal.failure.message))
             case .unknown:
-                result.verdict = .warning
-                result.detail +=
-                    "; it is not known whether `flow: \(dialect.settings.flow.rawValue)` is accepted: "
+                let words =
+                    "it is not known whether `flow: \(dialect.settings.flow.rawValue)` is accepted: "
                     + "the service refuses the trial for another reason"
+                result.verdict = .warning
+                result.detail += "; " + words
+                result.parts.append(.init(.flow, .warning, words))
             }
             return result
         } catch let error as UploadError {
-            return CheckResult(.failed, error.checkDescription())
+            return CheckResult(.failed, error.checkDescription(right: "the token"))
         } catch {
             return CheckResult(.failed, "the check was stopped")
         }
@@ -166,19 +173,21 @@ struct Vimeo: ObjectListing {
         if let scopes {
             guard scopes.contains("upload") else {
                 return CheckResult(
-                    .failed, "the token is good, and lacks the scope `upload`: no upload can begin", space: space)
+                    .failed, "the token is good, and lacks the scope `upload`: no upload can begin", space: space
+                ).about(.credentials)
             }
             for use in uses where !scopes.contains(use.scope) {
                 words.append("it lacks the scope `\(use.scope)`, for \(use.purpose)")
                 verdict = .warning
             }
         }
+        let credentials = CheckResult.Part(.credentials, verdict, words.joined(separator: "; "))
         if let space { words.append(space.text) }
         if account.settings.flow != .tus, account.settings.base == VimeoSettings.publicAPI {
             words.append(
                 "the public service has switched `flow: \(account.settings.flow.rawValue)` off: set `flow: tus`")
             verdict = .warning
         }
-        return CheckResult(verdict, words.joined(separator: "; "), space: space)
+        return CheckResult(verdict, words.joined(separator: "; "), space: space, parts: [credentials])
     }
 }

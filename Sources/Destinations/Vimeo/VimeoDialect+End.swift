@@ -38,6 +38,8 @@ extension VimeoDialect {
     ) async throws {
         guard let complete = checkpoint.vimeo.completeURI else { return }
         let path = complete.hasPrefix("/") ? complete : "/" + complete
+        // It is signed.
+        api.client.conceal(addressOfUpload: api.base + path)
         if !checkpoint.vimeo.has(\.endingAt) {
             // Recorded before the request: from then on there may be a video that has to be found, also after a cancel.
             checkpoint.vimeo.endingAt = api.now
@@ -132,7 +134,7 @@ extension VimeoDialect {
 
     /// Where the source is to be removed, the video must be watchable, unless the configuration requires less.
     func verification(of order: UploadOrder) -> VimeoVerification {
-        settings.verify ?? (order.removesSource ? .playable : .transfer)
+        settings.verify ?? (order.removesSource ? .transcoded : .transfer)
     }
 
     private func judge(
@@ -210,8 +212,8 @@ extension VimeoDialect {
         switch verification(of: order) {
         case .transfer where upload == "complete" || isPlayable || status.map(Self.later.contains) == true:
             return .done(outcome)
-        case .playable where isPlayable:
-            outcome.verifiedBy = "playable"
+        case .transcoded where isPlayable:
+            outcome.verifiedBy = "transcoded"
             if let waited = waited(checkpoint), waited > settings.verifyTimeout {
                 outcome.warnings.append("the service processed it for \(waited.inWords), longer than `verify_timeout`")
             }

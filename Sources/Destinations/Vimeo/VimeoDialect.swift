@@ -134,7 +134,7 @@ struct VimeoDialect: OffsetDialect {
             throw unusableAnswer("an answer to the creation that names no address for the bytes")
         }
         // An address at an origin that is not allowed is recorded too, and waits for a person.
-        do { return try TusLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
+        do { return try UploadLocation(link, base: settings.base + "/", allowed: tus.allowed).url } catch {
             throw unusableAnswer("the address for the bytes is refused: \(error.reason)")
         }
     }
@@ -148,10 +148,7 @@ struct VimeoDialect: OffsetDialect {
                 // A server may repeat a value that it refuses.
                 api.client.conceal(secret)
                 password = secret
-            } catch {
-                throw UploadError(
-                    failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
-            }
+            } catch { throw api.client.unreadable(error) }
         }
         do { return try settings.video.metadata(of: order, password: password) } catch {
             throw refusal(.metadataRefused, error.text)
@@ -202,6 +199,9 @@ struct VimeoDialect: OffsetDialect {
     var isListed: Bool { true }
 
     func allowance(for count: Int64) -> Int64 { tus.allowance(for: count) }
+    var minRequest: Int64 { tus.minRequest }
+    func reserve(for count: Int64) async -> Shortage? { await tus.reserve(for: count) }
+    func returnReservation(for count: Int64, sent: Int64) { tus.returnReservation(for: count, sent: sent) }
 
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,

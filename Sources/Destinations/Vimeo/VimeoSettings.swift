@@ -17,7 +17,7 @@ enum VimeoVerification: String, Sendable, CaseIterable {
     /// The service has every byte and says that it accepted them.
     case transfer
     /// The video can be watched.
-    case playable
+    case transcoded
 }
 
 /// A person's settings for an account, with defaults filled in.
@@ -27,7 +27,7 @@ struct VimeoSettings: Sendable {
     /// Without a slash at its end.
     var base = publicAPI
     var flow = VimeoFlow.tus
-    /// `nil`: `playable` where the source goes with the upload's end, else `transfer`.
+    /// `nil`: `transcoded` where the source goes with the upload's end, else `transfer`.
     var verify: VimeoVerification?
     /// A warning is given when a video is worked on for longer.
     var verifyTimeout: Duration = .seconds(86_400)
@@ -42,7 +42,6 @@ struct VimeoSettings: Sendable {
     var chunk: Int64?
     var finalError = FinalErrorPolicy.fail
     var allowedOrigins: [String] = []
-    var caFile: FilePath?
 }
 
 /// Fields for every video, in addition to its name and description.
@@ -70,14 +69,13 @@ extension VimeoSettings: DeclaredSettings {
             if let url = String.of(value) { settings.base = withoutSlash(url) }
         }
         AllowedOrigins.key(\.allowedOrigins)
-        DestinationKey.caFile(\.caFile)
         DestinationKey(
             "flow", \.flow,
             "How bytes are sent: `tus` (default), or the older `two-step` and `four-step`, which the public service has switched off."
         )
         DestinationKey(
             "verify", \.verify,
-            "When an upload is complete: when the service has accepted every byte (`transfer`), or when the video is `playable`; the latter by default if sources are deleted or moved."
+            "When an upload is complete: when the service has accepted every byte (`transfer`), or when the video is `transcoded`; the latter by default if sources are deleted or moved."
         )
         DestinationKey(
             "poll", \.firstPoll,
@@ -127,7 +125,8 @@ extension Vimeo {
         type: DestinationSchema(
             name: "vimeo", summary: "an account at Vimeo, or at a server that speaks its API",
             keys: VimeoSettings.keys.map(\.setting), takesOnlyVideos: true, releaseDoubts: { releaseDoubts($0) },
-            objections: { objections($0) })
+            objections: { objections($0) }),
+        http: HTTPUse(reserved: Tus.reserved.union(["accept", "content-range"])) { _ in "token" }
     ) { values, tools in try Vimeo(values, tools) }
 
     fileprivate static func list(_ words: [String]) -> String { words.map { "`\($0)`" }.joined(separator: ", ") }
@@ -144,7 +143,7 @@ extension Vimeo {
         if settings.verify == .transfer {
             doubts.append(
                 "`verify: transfer` regards an upload as complete before the service knows whether it can make a video of it; "
-                    + "leave `verify` out, or set `playable`")
+                    + "leave `verify` out, or set `transcoded`")
         }
         return doubts
     }

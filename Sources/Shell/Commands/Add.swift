@@ -39,6 +39,11 @@ extension Verb {
                 "url", "URL",
                 "create the upload at this address instead of the destination's; scheme, host and port must be the same"
             ),
+            Option(
+                "upload-url", "URL",
+                "send the file to the upload that exists at this address, and create none; scheme, host and port must be "
+                    + "those of the destination"
+            ),
             Option(flag: "again", "upload files that were uploaded before, too"),
         ] + Option.client,
         examples: [
@@ -57,6 +62,13 @@ extension Verb {
         if call.arguments.has("key") && paths.count > 1 {
             throw Arguments.usage("--key names one upload, and there are \(paths.count) files", .add)
         }
+        if call.arguments.has("upload-url") && paths.count > 1 {
+            throw Arguments.usage("--upload-url is the address of one upload, and there are \(paths.count) files", .add)
+        }
+        if call.arguments.has("upload-url") && call.arguments.has("url") {
+            throw Arguments.usage(
+                "--url creates an upload, and --upload-url is of one that exists: give one of them", .add)
+        }
         if paths.contains("-") { return try await sendStandardInput(call, context, headers) }
         if call.arguments.has("name") { throw Arguments.usage("--name is for `-`; a file has its own name", .add) }
         return try await call.withClient { client in
@@ -65,7 +77,8 @@ extension Verb {
                 let request = AddRequest(
                     path: hexadecimal(try absolute(path).bytes), to: call.arguments.texts("to"),
                     key: call.arguments.text("key"), context: context, headers: headers,
-                    url: call.arguments.text("url"), again: call.arguments.has("again"))
+                    url: call.arguments.text("url"), uploadURL: call.arguments.text("upload-url"),
+                    again: call.arguments.has("again"))
                 do {
                     let reply = try await client.add(request)
                     let file = try? FileStatus(at: FilePath(bytes: bytes(hexadecimal: request.path) ?? []))
@@ -105,7 +118,7 @@ private func sendStandardInput(
     if let obstacle = input.obstacle { throw Arguments.usage("standard input \(obstacle)", .add) }
     let request = ReceiveRequest(
         name: text, to: call.arguments.texts("to"), key: call.arguments.text("key"), context: context, headers: headers,
-        url: call.arguments.text("url"))
+        url: call.arguments.text("url"), uploadURL: call.arguments.text("upload-url"))
     return try await call.withClient { client in
         do {
             try report("added", try await client.receive(request, from: input), call)

@@ -88,6 +88,8 @@ extension SettingKey {
         case .path: "path"
         case .template, .templateOfJSON: "template"
         case .texts: "list of texts"
+        case .wholes(let range): "list of \(range.lowerBound) to \(range.upperBound)"
+        case .choices(let words): "\(SettingKey.auto), or a list of \(words.joined(separator: ", "))"
         case .section: mayBeNone ? "mapping, or none" : "mapping"
         }
     }

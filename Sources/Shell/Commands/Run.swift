@@ -55,13 +55,14 @@ extension Verb {
         do {
             let control = loaded.settings.control
             server = try await ControlServer.start(
-                socket: control.socket, remote: try await listener(control, log), operations: daemon, log: log)
+                socket: control.socket, remote: try await listener(control, state: loaded.settings.state, log),
+                operations: daemon, log: log)
             if let remote = control.remote, let port = server?.port {
                 log.notice(
                     "listening",
                     [
                         "address": remote.listen.port == 0 ? "\(remote.listen) (port \(port))" : "\(remote.listen)",
-                        "tls": remote.certificate == nil ? "no" : "yes",
+                        "tls": remote.tls == nil ? "no" : "yes", "web": remote.servesPage ? "yes" : "no",
                     ])
                 if server?.awaitsAddress == true { log.warning(absentAddress, ["address": "\(remote.listen)"]) }
             }
@@ -124,20 +125,30 @@ private func start(
 }
 
 /// The listener configured under `control.listen`, with its files read.
-private func listener(_ control: ControlSettings, _ log: Log) async throws -> ControlServer.Remote? {
+private func listener(
+    _ control: ControlSettings, state: FilePath, _ log: Log
+) async throws -> ControlServer.Remote? {
     guard let remote = control.remote else { return nil }
-    let identity = try await blocking {
-        try remote.certificate.map { files in
-            TLSIdentity(
-                certificate: String(decoding: try Files.read(files.chain, limit: 1 << 20), as: UTF8.self),
-                key: String(decoding: try Files.read(files.key, limit: 1 << 20), as: UTF8.self))
-        }
+    let (identity, sessions) = try await blocking {
+        (
+            try remote.tls.map { files in
+                TLSIdentity(
+                    certificate: String(decoding: try Files.read(files.chain, limit: 1 << 20), as: UTF8.self),
+                    key: String(decoding: try Files.read(files.key, limit: 1 << 20), as: UTF8.self))
+            },
+            remote.servesPage
+                ? WebSessions(
+                    key: try WebSessions.key(in: state), isSecure: remote.tls != nil, clocks: SystemClocks()) : nil
+        )
     }
     let secrets = SecretReader()
     return ControlServer.Remote(
         listen: remote.listen, hosts: remote.hosts, trustedProxies: remote.trustedProxies, identity: identity,
-        say: { log.warning("the control server reports a problem", ["reason": $0]) }
-    ) { try await secrets.read(remote.token).reveal() }
+        tokens: remote.tokens.map { token in
+            ControlServer.Token(ControlClientIdentity(name: token.name, role: token.role)) {
+                try await secrets.read(token.secret).reveal()
+            }
+        }, sessions: sessions, say: { log.warning("the control server reports a problem", ["reason": $0]) })
 }
 
 /// `--once` and its options.

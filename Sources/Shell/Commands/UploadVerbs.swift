@@ -111,6 +111,36 @@ extension Verb {
         return try await act("retried", selection, call) { try await $0.retry($1) }
     }
 
+    static let priority: Verb = Verb(
+        "priority", "send ongoing uploads earlier or later than others", operands: "[ID|KEY|PATH...]",
+        usages: [
+            "--set NUMBER [OPTION...] ID|KEY|PATH...",
+            "--set NUMBER (--folder NAME | --destination NAME | --all) [OPTION...]",
+        ], takes: .uploads("ongoing"), count: 0...1000,
+        details: [
+            "Uploads of higher priority go first, and their files are copied first. It is the folder's `priority` unless "
+                + "you change it; later files of the folder have the folder's again. A running transfer is not "
+                + "interrupted. Rules of policy hold uploads of any priority."
+        ],
+        options: [Option("set", "NUMBER", required: true, "the priority: -1000 to 1000")]
+            + scope(all: "all ongoing uploads", "ongoing uploads") + Option.client,
+        examples: [
+            ("sluice priority --set 10 01JD3K8Q", "Sends one upload before others."),
+            ("sluice priority --set -5 --folder garden", "Sends what a folder has now after all others."),
+        ]
+    ) { call in
+        var selection = try Selection(call.arguments)
+        guard !selection.isEmpty else {
+            throw Arguments.usage("name an ID, a folder or a destination, or use --all", .priority)
+        }
+        let written = call.arguments.text("set") ?? ""
+        guard let number = Int(written), Selection.priorities.contains(number) else {
+            throw Arguments.usage("--set takes a number from -1000 to 1000, not `\(printable(written))`", .priority)
+        }
+        selection.priority = number
+        return try await act("changed", selection, call) { try await $0.prioritize($1) }
+    }
+
     static let remove: Verb = Verb(
         "remove", "take finished uploads off their lists; uploaded files and sources stay", operands: "ID|KEY|PATH...",
         takes: .uploads("completed"), count: 1...1000,

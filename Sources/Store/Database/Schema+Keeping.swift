@@ -115,6 +115,13 @@ extension Schema {
         ALTER TABLE asset ADD COLUMN group_name BLOB;   -- path below root of their directory or manifest; NULL for all others
         """
 
+    /// When the remote may drop an unfinished upload. Few have such a time.
+    static let checkpointExpiry = """
+        ALTER TABLE checkpoint ADD COLUMN expires INTEGER AS (
+            CASE WHEN json_valid(body) THEN CAST(json_extract(body, '$.expires') AS INTEGER) END);  -- ms since 1970
+        CREATE INDEX checkpoint_expires ON checkpoint (expires) WHERE expires IS NOT NULL;
+        """
+
     /// Whether a row of `upload` is on standby and not paused, in SQL: 1 or 0.
     private static func waits(_ row: String) -> String { "(\(row).standby > 0 AND \(row).paused_at IS NULL)" }
 }

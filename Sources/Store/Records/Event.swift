@@ -14,6 +14,8 @@ package enum Event: Sendable, Hashable {
     case rebuilt(UploadState)
     /// Paused or resumed by a person.
     case held(Bool)
+    /// A person gave it another priority.
+    case prioritized(from: Int, to: Int)
     /// It may go now although another destination is enough, for this reason.
     case takesOver(String)
     /// It had ended in favour of another destination, and then its own had verified it as well.
@@ -55,7 +57,7 @@ package enum Event: Sendable, Hashable {
         case .added: .added
         case .moved(_, let next, _, _, _): EventType(endIn: next) ?? .state
         case .rebuilt(let state): EventType(endIn: state) ?? .state
-        case .held, .takesOver: .state
+        case .held, .prioritized, .takesOver: .state
         case .alsoVerified: .alsoVerified
         case .removed: .removed
         case .attempt: .attempt
@@ -88,6 +90,7 @@ package enum Event: Sendable, Hashable {
             return detail
         case .rebuilt(let state): return [.from: "rebuild", .to: state.rawValue]
         case .held(let isHeld): return [.hold: isHeld ? "operator" : "", .reason: isHeld ? "paused" : "resumed"]
+        case .prioritized(let before, let next): return [.reason: "priority", .note: "\(before) to \(next)"]
         case .takesOver(let reason): return [.hold: "", .reason: "alternative", .note: reason]
         case .alsoVerified(let remoteID, let url, let winner):
             var detail: [EventField: String] = [.note: "superseded by \(winner)"]

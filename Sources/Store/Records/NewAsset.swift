@@ -14,8 +14,8 @@ package struct NewAsset: Sendable, Hashable {
         package var metadata: [String: String]
         /// Additional request headers, which may be secrets.
         package var headers: [String: String] = [:]
-        /// The address where to create it, in place of the destination's own.
-        package var url: String?
+        /// The address where to create it, or where it exists.
+        package var url: GivenURL?
 
         /// Its place among destinations of which one is enough.
         package var choice: Choice?

@@ -13,8 +13,8 @@ package struct UploadRecord: Sendable, Hashable {
     /// Additional request headers, which may be secrets: their values are never shown. Empty when the upload is
     /// complete.
     package var headers: [String: String]
-    /// The address where it is created, in place of the destination's own.
-    package var url: String?
+    /// The address where it is created, or where it exists.
+    package var url: GivenURL?
     package var size: Int64
     package var modified: Int64
     package var priority: Int
@@ -64,6 +64,8 @@ package struct UploadRecord: Sendable, Hashable {
     package var isTroubled = false
     /// Whether the remote may know of it: there is a checkpoint.
     package var isBegun = false
+    /// ``Checkpoint/expires``.
+    package var expires: WallTime?
     package var unknown = UnknownValues()
 
     /// The remote's id for it, complete or not.

@@ -20,6 +20,15 @@ private struct Trouble {
     var furthest: Int64
 }
 
+/// A waiting upload that has been failing for as long as it may.
+package struct ExhaustedUpload: Sendable {
+    package let id: String
+    /// The last one.
+    package let failure: Failure
+    package let failing: Duration
+    package let limit: Duration
+}
+
 /// Rows of `failure`, and the columns of `upload` about its last failure until it runs again.
 package struct FailureTable<Access> {
     let tx: Transaction<Access>
@@ -51,6 +60,35 @@ package struct FailureTable<Access> {
         guard let before = before.flatMap({ $0 }) else { return nil }
         return before
             + tx.session.facts.failingTimes.elapsed(upload.id, of: upload.uploadClass, at: tx.session.currentRunTime)
+    }
+
+    /// Waiting uploads that have been failing for as long as they may.
+    ///
+    /// - Parameter limit: For the uploads of a folder to a destination; `nil` for no limit.
+    /// - Returns: Also when the next one is due, if its present wait lasts as long.
+    package func exhausted(
+        by limit: (_ folder: String, _ destination: String) -> Duration?
+    ) throws -> (due: [ExhaustedUpload], next: MonotonicTime?) {
+        let now = tx.session.currentRunTime
+        var due: [ExhaustedUpload] = []
+        var next: Int64?
+        let waiting = try tx.connection.all(
+            """
+            SELECT id, folder, destination, min(max(failed_for, 0), 1 << 50) FROM upload INDEXED BY upload_backoff
+            WHERE backoff_until > 0 AND state = 'queued' AND paused_at IS NULL AND failed_for IS NOT NULL
+            """
+        ) { row in (row.text(0), UploadClass(folder: row.text(1), destination: row.text(2)), row.integer(3)) }
+        for (id, group, before) in waiting {
+            guard let most = limit(group.folder, group.destination),
+                let time = tx.session.facts.failingTimes.time(of: id, group, toAdd: most.inMilliseconds - before)
+            else { continue }
+            if time > now {
+                next = min(next ?? time, time)
+            } else if let failure = try of(id).last?.failure, let failing = try failingTime(of: id) {
+                due.append(ExhaustedUpload(id: id, failure: failure, failing: failing, limit: most))
+            }
+        }
+        return (due, next.map { tx.clocks.monotonic().advanced(by: .milliseconds($0 - now)) })
     }
 
     private func trouble(of id: String) throws -> Trouble? {

@@ -17,14 +17,18 @@ package struct SettingTable<Access> {
         try value("speed \(destination)").flatMap { Int64($0) }.flatMap { $0 > 0 ? $0 : nil }
     }
 
+    /// Ends the value of a destination that refuses requests with bytes.
+    private static var noBytes: String { "no-bytes" }
+
     /// The value that ``store(requestSize:to:at:)`` stored last.
     package func requestSize(to destination: String, at site: String) throws -> RequestSize? {
-        let parts = (try value("request size \(destination)") ?? "").split(separator: " ", maxSplits: 3).map(
+        let parts = (try value("request size \(destination)") ?? "").split(separator: " ", maxSplits: 4).map(
             String.init)
-        guard parts.count == 4, parts[3] == site, let most = Int64(parts[0]), let failed = Int64(parts[1]),
+        guard parts.count >= 4, parts[3] == site, let most = Int64(parts[0]), let failed = Int64(parts[1]),
             let requiredRun = Int(parts[2])
         else { return nil }
-        return RequestSize(most: most, failed: failed, requiredRun: requiredRun)
+        return RequestSize(
+            most: most, failed: failed, requiredRun: requiredRun, refusesBytes: parts.dropFirst(4) == [Self.noBytes])
     }
 
     /// The value that ``store(originsWithoutExpect:)`` stored last.
@@ -86,7 +90,8 @@ extension SettingTable where Access == Writing {
     package func store(requestSize size: RequestSize?, to destination: String, at site: String) throws {
         let name = "request size \(destination)"
         guard let size else { return try remove(name) }
-        try set(name, "\(size.most) \(size.failed) \(size.requiredRun) \(site)")
+        let last = size.refusesBytes ? " " + Self.noBytes : ""
+        try set(name, "\(size.most) \(size.failed) \(size.requiredRun) \(site)\(last)")
     }
 
     /// Stores the servers that refuse `Expect`, by the origin of their address, with the time of the refusal.

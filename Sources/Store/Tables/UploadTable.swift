@@ -212,7 +212,7 @@ extension UploadTable where Access == Writing {
                 .integer(
                     tx.session.sortKey(
                         identity.folder, order.destination, size: identity.size, modified: identity.modified)),
-                .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url),
+                .integer(tx.clocks.wall().milliseconds), .text(TextMap.text(order.headers)), .init(order.url?.stored),
                 .init(order.choice.map { Int64($0.number) }), .integer(order.choice.map(standby) ?? 0),
             ])
         try tx.masks.update(id)
@@ -262,9 +262,11 @@ extension UploadRecord {
     static let reach = "max(acked, iif(failing_since IS NULL, sent, 0))"
     static let isBegun = "EXISTS (SELECT 1 FROM checkpoint WHERE checkpoint.upload = upload.id)"
     private static let isTroubled = "upload.trouble IS NOT NULL AND upload.tried_again = 0"
-    static let columns = (names + [isTroubled, isBegun]).joined(separator: ", ")
-    static let qualified = (names.map { "upload." + $0 } + [isTroubled, isBegun]).joined(separator: ", ")
-    static let count = names.count + 2
+    private static let expiry = "(SELECT expires FROM checkpoint WHERE checkpoint.upload = upload.id)"
+    private static let derived = [isTroubled, isBegun, expiry]
+    static let columns = (names + derived).joined(separator: ", ")
+    static let qualified = (names.map { "upload." + $0 } + derived).joined(separator: ", ")
+    static let count = names.count + derived.count
 
     init(_ row: Connection.Row, _ at: Int32) {
         func time(_ column: Int32) -> WallTime? { row.optionalInteger(at + column).map { WallTime(milliseconds: $0) } }
@@ -279,7 +281,8 @@ extension UploadRecord {
         self.init(
             id: row.text(at), asset: row.integer(at + 1), folder: row.text(at + 2), destination: row.text(at + 3),
             name: FilePath(bytes: row.blob(at + 4)), mediaType: row.text(at + 5), key: row.optionalText(at + 6),
-            context: map(7), metadata: map(8), headers: map(26), url: row.optionalText(at + 27),
+            context: map(7), metadata: map(8), headers: map(26),
+            url: row.optionalText(at + 27).map(GivenURL.init(stored:)),
             size: row.integer(at + 9),
             modified: row.integer(at + 10),
             priority: Int(-rank), state: state ?? .failed,
@@ -296,7 +299,7 @@ extension UploadRecord {
             failingSince: row.optionalInteger(at + 31),
             furthest: max(row.integer(at + 17), row.integer(at + 32)), mask: FileMask(row.text(at + 33)),
             choice: row.optionalInteger(at + 34), standby: row.integer(at + 35) > 0 ? row.integer(at + 35) : nil,
-            isTroubled: row.integer(at + 36) == 1, isBegun: row.integer(at + 37) == 1)
+            isTroubled: row.integer(at + 36) == 1, isBegun: row.integer(at + 37) == 1, expires: time(38))
         if state == nil { unknown.state = row.text(at + 12) }
     }
 }

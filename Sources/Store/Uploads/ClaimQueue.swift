@@ -2,6 +2,10 @@ package import Core
 
 /// Uploads of a folder that are examined for one that fits: a folder with more that do not fit waits for space.
 private let furthestFit = 200
+/// An unfinished upload that the remote drops within this time goes first in its folder.
+private let expirySoon = Duration.seconds(3600)
+/// This long after that time it may still exist.
+private let expiryGrace = Duration.seconds(-600)
 /// The condition that no upload of the same content runs to the same destination, and that none has been begun and
 /// waits to continue, unless this one has been begun too.
 let isAlone = """
@@ -29,6 +33,10 @@ struct QueueOffers {
     fileprivate let begunOnly: Set<FileClass>
     /// Uploads that are passed over; few.
     fileprivate let passed: Set<String>
+    /// These as the keys of a JSON object.
+    fileprivate var passedKeys: String {
+        TextMap.text(Dictionary(uniqueKeysWithValues: passed.map { ($0, "") }))
+    }
     /// Boot-time ns.
     let now: Int64
     /// The number of classes of each folder.
@@ -40,9 +48,12 @@ struct QueueOffers {
         let offer: FolderTurns.Offer<String>
         let sort: Int64
         let share: FolderTurns.Share?
+        /// The remote drops the unfinished upload soon: it goes before all others of its priority.
+        var isExpiring = false
 
         func isBefore(_ other: Entry) -> Bool {
-            (offer.rank, sort, offer.id) < (other.offer.rank, other.sort, other.offer.id)
+            (offer.rank, isExpiring ? 0 : 1, sort, offer.id)
+                < (other.offer.rank, other.isExpiring ? 0 : 1, other.sort, other.offer.id)
         }
     }
 
@@ -54,7 +65,8 @@ struct QueueOffers {
     fileprivate func ofFolders(_ turns: FolderTurns, keepsShare: Bool = false) -> [FolderTurns.Offer<String>] {
         func isBefore(_ one: Entry, _ other: Entry) -> Bool {
             let folder = one.offer.folder
-            guard one.offer.rank == other.offer.rank, let first = one.share, let second = other.share, first != second,
+            guard one.offer.rank == other.offer.rank, one.isExpiring == other.isExpiring, let first = one.share,
+                let second = other.share, first != second,
                 case let (last, next) = (turns.last(of: first, in: folder), turns.last(of: second, in: folder)),
                 last != next
             else { return one.isBefore(other) }
@@ -133,6 +145,38 @@ package struct ClaimQueue<Access> {
     }
 
     private func entry(of files: FileClass, in offers: QueueOffers) throws -> QueueOffers.Entry? {
+        let next = try nextEntry(of: files, in: offers)
+        guard let expiring = try expiringEntry(of: files, in: offers), expiring.offer.rank <= next?.offer.rank ?? .max
+        else { return next }
+        return expiring
+    }
+
+    /// The upload of these files whose unfinished upload at the remote expires next, if that is soon. Few have a time.
+    private func expiringEntry(of files: FileClass, in offers: QueueOffers) throws -> QueueOffers.Entry? {
+        let now = tx.clocks.wall()
+        let (begin, end) = (now.advanced(by: expiryGrace), now.advanced(by: expirySoon))
+        var values: [Connection.Value] = [
+            .text(offers.destination), .text(files.folder), .text(files.mask.text), .integer(offers.now),
+            .integer(begin.milliseconds), .integer(end.milliseconds),
+        ]
+        if !offers.passed.isEmpty { values.append(.text(offers.passedKeys)) }
+        return try tx.connection.first(
+            """
+            SELECT rank, id, sort FROM checkpoint INDEXED BY checkpoint_expires CROSS JOIN upload ON id = checkpoint.upload
+            WHERE checkpoint.expires >= ?5 AND checkpoint.expires <= ?6 AND destination = ?1 AND folder = ?2 AND mask = ?3
+            AND state = 'queued' AND paused_at IS NULL AND standby = 0 AND backoff_until <= ?4
+            \(offers.deduplicatedFolders.contains(files.folder) ? isAlone : "")
+            \(offers.passed.isEmpty ? "" : "AND id NOT IN (SELECT key FROM json_each(?7))")
+            ORDER BY rank, checkpoint.expires, id LIMIT 1
+            """, values
+        ) {
+            QueueOffers.Entry(
+                offer: FolderTurns.Offer(folder: files.folder, rank: $0.integer(0), id: $0.text(1)),
+                sort: $0.integer(2), share: share(of: files, to: offers.destination), isExpiring: true)
+        }
+    }
+
+    private func nextEntry(of files: FileClass, in offers: QueueOffers) throws -> QueueOffers.Entry? {
         let folder = files.folder
         // Few are begun, however many wait.
         let isBegunOnly = offers.begunOnly.contains(files)
@@ -146,9 +190,7 @@ package struct ClaimQueue<Access> {
         var values: [Connection.Value] = [
             .text(offers.destination), .text(folder), .text(files.mask.text), .integer(offers.now),
         ]
-        if !offers.passed.isEmpty {
-            values.append(.text(TextMap.text(Dictionary(uniqueKeysWithValues: offers.passed.map { ($0, "") }))))
-        }
+        if !offers.passed.isEmpty { values.append(.text(offers.passedKeys)) }
         let share = share(of: files, to: offers.destination)
         func first(_ sql: String, _ more: [Connection.Value] = []) throws -> QueueOffers.Entry? {
             try tx.connection.first(sql, values + more) {

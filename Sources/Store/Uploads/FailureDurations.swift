@@ -53,6 +53,16 @@ struct FailureDurations {
         return marks[id].map { clock.total - $0 } ?? tried
     }
 
+    /// The time at which an upload will have been failing for `missing` more than at its last failure, if it is not
+    /// tried before.
+    ///
+    /// - Returns: `nil` where its present wait ends earlier, so that the next attempt decides.
+    func time(of id: String, _ uploadClass: UploadClass, toAdd missing: Int64) -> Int64? {
+        guard let mark = marks[id], let clock = clocks[uploadClass.ofAnyFile], let last = clock.last else { return nil }
+        let left = max(0, missing - (clock.total - mark))
+        return left <= last.wait ? last.at + left : nil
+    }
+
     /// Records that an attempt of an upload has failed.
     ///
     /// - Parameter wait: The wait that follows from the failure.

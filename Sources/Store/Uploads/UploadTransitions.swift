@@ -219,6 +219,26 @@ extension UploadTransitions where Access == Writing {
         }
     }
 
+    /// Gives ongoing uploads another priority, and their files that are not copied yet the highest of their uploads.
+    ///
+    /// - Returns: The ids of ongoing uploads, changed or not.
+    package func prioritize(_ ids: [String], to priority: Int) throws -> [String] {
+        try ids.filter { id in
+            guard let upload = try tx.uploads.find(id), !upload.state.isTerminal else { return false }
+            if upload.priority == priority { return true }
+            try tx.connection.run(
+                "UPDATE upload SET rank = ?2 WHERE id = ?1", [.text(id), .integer(Int64(-priority))])
+            try tx.connection.run(
+                """
+                UPDATE asset SET priority = (SELECT max(-rank) FROM upload WHERE upload.asset = ?1
+                    AND upload.state IN ('staging', 'queued', 'uploading')) WHERE id = ?1
+                """, [.integer(upload.asset)])
+            tx.session.facts.changes.formUnion([.queued, .copies])
+            try tx.events.append(.prioritized(from: upload.priority, to: priority), of: id)
+            return true
+        }
+    }
+
     /// Ends uploads by request: state, tombstone and the queue of remote removals in one transaction.
     ///
     /// - Returns: Their state afterwards: `cancelled`, or the state that forbade it (`completed`).
@@ -272,6 +292,24 @@ extension UploadTransitions where Access == Writing {
             guard let upload = try tx.uploads.find(id) else { return nil }
             try move(upload, by: .dismissed, because: reason.rawValue)
             return upload.state.after(.dismissed) ?? upload.state
+        }
+    }
+
+    /// Ends waiting uploads that have been failing for too long, unless they are running or paused by now, or have
+    /// ended.
+    ///
+    /// - Parameter failures: The failure that ends each, by its id.
+    /// - Returns: Those that it ended.
+    package func giveUp(_ failures: [String: Failure]) throws -> [UploadRow] {
+        try failures.sorted { $0.key < $1.key }.compactMap { id, failure -> UploadRow? in
+            guard let row = try tx.uploads.row(id), row.upload.state == .queued, row.upload.pausedAt == nil else {
+                return nil
+            }
+            try tx.failures.record(failure, row.upload)
+            try tx.waits.end(of: [id])
+            try move(row.upload, by: .refused)
+            try tx.history.record(row.upload, .failed, code: failure.code)
+            return row
         }
     }
 

@@ -99,8 +99,10 @@ package final class DaemonFixture {
     /// Starts the receiver, and tries again as long as another process holds its former port.
     package func startReceiver(environment: [String: String] = [:]) async throws {
         let child = try await eventually("the receiver listens") {
+            // While it is killed the kernel gives its port to no other server, which the daemon would take for it.
+            let listen = address.hasSuffix(":0") ? try "\(address.dropLast())\(Loopback.freePort())" : address
             let child = try self.start(
-                "receiver", ["receive", "--listen", address, "--into", received.display] + receiverKeys,
+                "receiver", ["receive", "--listen", listen, "--into", received.display] + receiverKeys,
                 environment: environment)
             do {
                 let url = try await child.line(after: "listening on http://")

@@ -100,20 +100,24 @@ package final class TwoRoads: Sendable {
     /// Bytes of TCP, IP headers included, that have reached the machine by `wan` or `lte`.
     package func received(by name: String) throws -> Int64 { try bytes(by: "\(name)-in") }
 
-    /// How many segments have reached the machine again although their bytes had arrived, as happens where an
-    /// acknowledgement is late (`TCPDSACKOldSent` in /proc/net/netstat).
-    package func repeatedSegments() throws -> Int64 {
-        let network = box
-        let text = String(
-            decoding: try network.run { try Files.read("/proc/thread-self/net/netstat", limit: 1 << 20) }, as: UTF8.self
-        )
-        let lines = text.split(separator: "\n").filter { $0.hasPrefix("TcpExt:") }
-        guard lines.count == 2 else { throw Unread(text: text) }
-        let (names, values) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
-        guard let index = names.firstIndex(of: "TCPDSACKOldSent"), index < values.count,
-            let count = Int64(values[index])
-        else { throw Unread(text: text) }
-        return count
+    /// The most bytes, headers included, that have reached the machine again although they had arrived, as happens where
+    /// an acknowledgement is late: 0 where the machine has noticed none (`TCPDSACKOldSent` in /proc/net/netstat), else all
+    /// that the server has repeated (`RetransSegs` in /proc/net/snmp).
+    package func repeatedBytes() throws -> Int64 {
+        func counter(_ name: String, of group: String, in file: FilePath, _ place: NetworkNamespace) throws -> Int64 {
+            let text = String(decoding: try place.run { try Files.read(file, limit: 1 << 20) }, as: UTF8.self)
+            let lines = text.split(separator: "\n").filter { $0.hasPrefix(group) }
+            guard lines.count == 2 else { throw Unread(text: text) }
+            let (names, values) = (lines[0].split(separator: " "), lines[1].split(separator: " "))
+            guard let index = names.firstIndex(where: { $0 == name }), index < values.count,
+                let count = Int64(values[index])
+            else { throw Unread(text: text) }
+            return count
+        }
+        let noticed = try counter("TCPDSACKOldSent", of: "TcpExt:", in: "/proc/thread-self/net/netstat", box)
+        if noticed == 0 { return 0 }
+        // A segment of Ethernet with its headers.
+        return try 1_500 * counter("RetransSegs", of: "Tcp:", in: "/proc/thread-self/net/snmp", site)
     }
 
     /// Makes the server repeat a segment only after three seconds without an acknowledgement. On a busy machine it would

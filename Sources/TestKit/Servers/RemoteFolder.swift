@@ -46,7 +46,7 @@ package final class RemoteFolder {
         let child = try Child(
             program,
             [
-                "-f", "-o", "ssh_command=\(folder.path.appending("ssh").display)", "other:\(there.display)",
+                "-f", "-o", "ssh_command=/bin/sh \(folder.path.appending("ssh").display)", "other:\(there.display)",
                 path.display,
             ],
             environment: [

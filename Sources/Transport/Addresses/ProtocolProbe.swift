@@ -56,12 +56,14 @@ package final class ProtocolProbe: Sendable {
             state.withLock { $0.found = .plain }
             return .plain
         }
+        // A proxy would read an unencrypted question, and might answer it itself.
+        if wanted == .plain, error.proxy != nil { return state.withLock { $0.found == .plain ? .plain : nil } }
         let isKnown = state.withLock { state in
             defer { state.isKnown = true }
             return state.isKnown
         }
         if isKnown { return state.withLock { $0.found == wanted ? wanted : nil } }
-        guard await Self.speaks(wanted, authority, over: transport, with: permit) else { return nil }
+        guard await Self.speaks(wanted, authority, like: request, over: transport, with: permit) else { return nil }
         state.withLock { $0.found = wanted }
         return wanted
     }
@@ -76,11 +78,13 @@ package final class ProtocolProbe: Sendable {
     }
 
     private static func speaks(
-        _ speech: WireProtocol, _ authority: String, over transport: PermittedTransport, with permit: any RequestPermit
+        _ speech: WireProtocol, _ authority: String, like request: Request, over transport: PermittedTransport,
+        with permit: any RequestPermit
     ) async -> Bool {
         var question = Request("HEAD", "\(speech == .tls ? "https" : "http")://\(authority)/", limits: limits)
         // Any certificate is enough: only its existence matters.
         question.verifiesTLS = false
+        question.conceal = request.conceal
         do throws(TransportError) {
             _ = try await transport.send(question, with: permit)
             return true
@@ -105,7 +109,8 @@ package final class ProtocolProbe: Sendable {
             isRefused = known.found == .tls
             // Uploads that get this answer side by side each ask: none of them may blame the key.
             if !known.isKnown {
-                let question = Request("GET", "http://\(authority)/", limits: Self.limits)
+                var question = Request("GET", "http://\(authority)/", limits: Self.limits)
+                question.conceal = request.conceal
                 do throws(TransportError) {
                     let text = try await transport.send(question, with: permit)
                     isRefused = text.status == 400 && Self.refusesPlain(text.body)
@@ -117,6 +122,32 @@ package final class ProtocolProbe: Sendable {
         }
         if isRefused { state.withLock { $0 = State(isKnown: true, found: .tls) } }
         return isRefused
+    }
+
+    /// Whether a server has answered because it wants another client certificate, or one at all: nginx answers 400, and
+    /// says so in the text. The answer to HEAD has none; then the server is asked for the text.
+    package func requiresCertificate(
+        _ answer: Response, _ request: Request, over transport: PermittedTransport, with permit: any RequestPermit
+    ) async -> Bool {
+        let address = WebAddress(request.url)
+        guard answer.status == 400, address.scheme == "https", let authority = address.authority else { return false }
+        if Self.refusesCertificate(answer.body) { return true }
+        guard request.method == "HEAD" else { return false }
+        var question = Request("GET", "https://\(authority)/", limits: Self.limits)
+        (question.caFile, question.showsIdentity, question.conceal) =
+            (request.caFile, request.showsIdentity, request.conceal)
+        do throws(TransportError) {
+            let text = try await transport.send(question, with: permit)
+            return text.status == 400 && Self.refusesCertificate(text.body)
+        } catch {
+            // No answer explains nothing: the 400 counts as it is.
+            return false
+        }
+    }
+
+    private static func refusesCertificate(_ body: [UInt8]) -> Bool {
+        let text = String(decoding: body.prefix(4096), as: UTF8.self)
+        return text.contains("No required SSL certificate was sent") || text.contains("The SSL certificate error")
     }
 
     /// Texts of servers in the body of a 400 when a plain request comes to a TLS port: nginx, Apache, Go.

@@ -95,27 +95,15 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         return rest.isEmpty ? nil : String(Substring(rest))
     }
 
-    /// The first machine that a request to this address is sent to; `nil` where it names none.
-    package var site: DestinationSite? { firstStop(usingProxy: true) }
+    /// The first machine that a request to this address is sent to, the server or a proxy of the environment; `nil`
+    /// where it names none.
+    package var site: DestinationSite? { ConnectionSettings().site(of: self) }
 
-    /// The same.
-    ///
-    /// - Parameter usingProxy: Whether a proxy from the environment may be used.
-    func firstStop(usingProxy: Bool) -> DestinationSite? {
+    /// The server's host, an IPv6 address without brackets, and its port; `nil` where it names none.
+    package var endpoint: (host: String, port: UInt16)? {
         let host = host.filter { $0 != "[" && $0 != "]" }
         guard !host.isEmpty, let port = UInt16(port ?? (scheme == "https" ? "443" : "80")) else { return nil }
-        if !usingProxy { return .server(host: host, port: port) }
-        let stop = Proxies.firstStop(scheme: scheme ?? "", host: host, port: port)
-        return .server(host: stop.host, port: stop.port)
-    }
-
-    /// The proxy from the environment for a request to this address, `host:port`; `nil` for none.
-    package var proxy: String? {
-        guard case .server(let host, let port)? = firstStop(usingProxy: true),
-            let direct = firstStop(usingProxy: false),
-            direct != .server(host: host, port: port)
-        else { return nil }
-        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        return (host, port)
     }
 
     /// Whether requests to it stay on this machine.
@@ -142,7 +130,7 @@ package struct WebAddress: Hashable, Sendable, CustomStringConvertible {
         {
             return "[\(address)]"
         }
-        return host.hasSuffix(".") && host.utf8.count > 1 ? String(host.dropLast()) : host
+        return comparableHostName(host)
     }
 
     private var normalPort: String {

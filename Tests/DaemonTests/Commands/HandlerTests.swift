@@ -59,7 +59,8 @@ extension ComponentScene {
             alerts: StatusCollector.StatusAlerts(
                 troubles: parts.troubles, reportTroubles: parts.reportTroubles,
                 unsureReleases: parts.unsureReleases),
-            stagingHolds: parts.stagingHolds, reloader: reloader, views: views, cache: cache,
+            stagingHolds: parts.stagingHolds, traces: RequestTraces(clocks: context.clocks), reloader: reloader,
+            views: views, cache: cache,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: parts.signals.folders, fileSystems: fileSystems, intake: intake,
                 grouping: grouping, media: media, retention: retention, stager: stager,

@@ -44,5 +44,21 @@ struct RequestChecksTests {
         try checks.checkRequests(["X-Y": "1"], url: nil, for: [])
         #expect(throws: Refusal.self) { try checks.checkRequests(["X-Y": "1"], url: nil, for: ["nas"]) }
         #expect(throws: Refusal.self) { try checks.checkRequests([:], url: "http://a/", for: ["nas"]) }
+        #expect(throws: Refusal.self) { try checks.checkRequests([:], url: nil, uploadURL: "http://a/", for: ["nas"]) }
+    }
+
+    @Test("the address of an upload that exists is for one destination, and excludes that of a creation")
+    func given() async throws {
+        let checks = try await Self.checks()
+        #expect(try checks.checkRequests([:], url: nil, uploadURL: "http://a/u", for: ["b"]) == .upload("http://a/u"))
+        #expect(try checks.checkRequests([:], url: "http://a/u", for: ["b"]) == .creation("http://a/u"))
+        for (url, destinations) in [(nil, ["b", "c"]), ("http://a/", ["b"])] {
+            #expect {
+                try checks.checkRequests([:], url: url, uploadURL: "http://a/secret", for: destinations)
+            } throws: {
+                guard let refusal = $0 as? Refusal else { return false }
+                return refusal.code == .badRequest && !refusal.message.contains("secret")
+            }
+        }
     }
 }

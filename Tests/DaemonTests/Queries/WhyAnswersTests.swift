@@ -76,4 +76,28 @@ struct WhyAnswersTests {
         let now = try paused([])
         #expect(try await answer(.completed, now).way == nil)
     }
+
+    @Test("an unfinished upload that its destination drops before it can continue is named, with both times")
+    func expiring() async throws {
+        let scene = try await ComponentScene()
+        var row = try await scene.row(try await scene.record("a.mp4"))
+        row.upload.state = .queued
+        let now = try paused([])
+        func text(_ seconds: Int64, until end: Int64?) -> String {
+            row.upload.expires = clocks.wall().advanced(by: .seconds(seconds))
+            var facts = UploadViewBuilder.Facts()
+            facts.own = [
+                Hold(
+                    .backoff, since: clocks.wall(), until: end.map { clocks.wall().advanced(by: .seconds($0)) },
+                    text: "it waits")
+            ]
+            let view = UploadViewBuilder(now, ran: 0).view(row, facts)
+            #expect(view.remote?.resumable?.expiresAt == row.upload.expires?.description)
+            return WhyAnswers(now: now).answer(view, of: row.upload, settling: nil).text
+        }
+        #expect(text(600, until: 60) == "it waits")
+        #expect(text(600, until: nil) == "it waits")
+        #expect(text(60, until: 600).hasPrefix("it waits; the destination drops the unfinished upload at "))
+        #expect(text(-60, until: nil).hasPrefix("it waits; the destination may have dropped the unfinished upload"))
+    }
 }

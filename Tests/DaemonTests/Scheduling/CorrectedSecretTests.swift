@@ -100,7 +100,7 @@ struct CorrectedSecretTests {
             var values = place.values
             let secret = SecretSource.file(file)
             switch place.key {
-            case "header": values["headers"] = .map(["X-Token": secret])
+            case "header": values["http.headers"] = .map(["X-Token": secret])
             default: values[place.key] = .secret(secret)
             }
             let section = place.key.split(separator: ".").first.map(String.init) ?? ""

@@ -91,15 +91,77 @@ struct FailingTests {
         let began = clocks.wall()
         let id = try await scene.add("a.mp4")
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
-        // The next attempt after an hour; attempts are at most 15 minutes apart.
+        // Some seconds after each wait do not count.
         let took = clocks.wall().milliseconds - began.milliseconds
-        #expect((3_600_000...4_600_000).contains(took), "\(took)")
+        #expect((3_600_000...(remedy == .authenticate ? 3_700_000 : 4_600_000)).contains(took), "\(took)")
         let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
         #expect(failure.message.contains("`retry.give_up_after` is 1h") && !failure.retryable, "\(failure)")
         scene.remote.letGo()
         _ = try await scene.daemon.retry(Selection(ids: [id]))
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .completed }
         try await scene.stop()
+    }
+
+    @Test(
+        "`give_up_after` ends an upload in the middle of a longer wait, without another attempt",
+        arguments: [Remedy.authenticate, .holdDestination(after: .seconds(1800)), .rateLimit(after: .seconds(1800))])
+    func givesUpWaiting(_ remedy: Remedy) async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(
+            Backoff(first: .seconds(5), ceiling: .seconds(30), giveUpAfter: .seconds(60)), clocks: clocks)
+        scene.remote.standard = .fail(remedy)
+        let began = clocks.wall()
+        let id = try await scene.add("a.mp4")
+        try await goOn(scene, clocks, by: .seconds(5)) { try await scene.state(id) == .failed }
+        let took = clocks.wall().milliseconds - began.milliseconds
+        #expect((60_000...70_000).contains(took), "\(took)")
+        #expect(scene.remote.began.count == 1)
+        let failure = try #require(try await scene.daemon.context.store.read { try $0.failures.of(id) }.last?.failure)
+        #expect(failure.message.contains("and `retry.give_up_after` is ") && !failure.retryable, "\(failure)")
+        scene.remote.letGo()
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
+        try await goOn(scene, clocks, by: .seconds(5)) { try await scene.state(id) == .completed }
+        try await scene.stop()
+    }
+
+    @Test("a failure that asks for no wait is tried again at once, three times in a row, and then it waits")
+    func atOnce() async throws {
+        let clocks = ManualClocks()
+        let scene = try await scene(Backoff(first: .seconds(60), ceiling: .seconds(300)), clocks: clocks)
+        scene.remote.standard = .fail(.retry(after: .zero))
+        let id = try await scene.add("a.mp4")
+        // The clocks stand still.
+        try await eventually("the fourth attempt has ended, and a wait follows") {
+            guard scene.remote.began.count == 4, await scene.isIdle else { return false }
+            let until = try await scene.daemon.context.store.read { try $0.uploads.find(id) }?.backoffUntil
+            return until.map { $0.since(clocks.monotonic()) > .seconds(60) } ?? false
+        }
+        try await eventually("the scheduler waits") { scene.daemon.signals.scheduling.isWaiting }
+        #expect(scene.remote.began.count == 4)
+        scene.remote.letGo()
+        try await goOn(scene, clocks, by: .seconds(60)) { try await scene.state(id) == .completed }
+        try await scene.stop()
+    }
+
+    @Test("a failure during a search for uploads to give up leads to another search")
+    func searches() {
+        func time(_ seconds: Int64) -> MonotonicTime { MonotonicTime(nanoseconds: seconds * 1_000_000_000) }
+        var timer = GiveUpTimer()
+        var begun = timer.begin(at: time(1))
+        #expect(!begun)
+        timer.schedule(at: time(10))
+        timer.schedule(at: time(20))
+        #expect(timer.next == time(10))
+        begun = timer.begin(at: time(9))
+        #expect(!begun)
+        begun = timer.begin(at: time(10))
+        #expect(begun)
+        timer.schedule(at: time(15))
+        timer.end(time(30))
+        #expect(timer.next == time(15))
+        begun = timer.begin(at: time(15))
+        timer.end(nil)
+        #expect(begun && timer.next == nil)
     }
 
     @Test("a pause does not count as time of failing, and the time before it still does")
@@ -235,7 +297,7 @@ struct FailingTests {
     @Test("the learned request size survives a restart, and does not apply to another server")
     func requestSizes() async throws {
         let (folder, remote) = (TemporaryFolder(), ScriptedRemote())
-        let size = RequestSize(most: 1 << 20, failed: 2 << 20, requiredRun: 64)
+        let size = RequestSize(most: 1 << 20, failed: 2 << 20, requiredRun: 64, refusesBytes: true)
         remote.learn(size)
         try await run(folder, remote) { scene in
             let store = scene.daemon.context.store

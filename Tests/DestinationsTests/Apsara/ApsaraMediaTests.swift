@@ -35,7 +35,7 @@ struct ApsaraMediaTests {
             for wait in [15, 30, 60, 120] {
                 #expect(try await staged.failure(to: end, recorder).remedy == .pending(after: .seconds(wait)))
             }
-            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
             #expect(try await end.media().count == 1)
         }
     }

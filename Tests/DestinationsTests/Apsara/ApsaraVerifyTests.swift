@@ -30,12 +30,12 @@ struct ApsaraVerifyTests {
             #expect(try await end.destination.discard(checkpoint) == false, "VOD cannot remove a complete medium")
             try await end.server.control("settings", #"{"media_status": null}"#)
             let object = try await staged.send(to: end, recorder)
-            #expect(object.verifiedBy == "playable" && object.warnings.isEmpty)
+            #expect(object.verifiedBy == "transcoded" && object.warnings.isEmpty)
             #expect(try await end.media().map(\.refreshes) == [0])
             // If the source stays, the storage's confirmation is enough.
             try await end.server.control("settings", #"{"media_status": "Transcoding"}"#)
             let other = try StagedUpload(100, id: "02", name: FilePath("b" + name), seed: 2)
-            #expect(try await other.send(to: end, RecordingReporter()).verifiedBy != "playable")
+            #expect(try await other.send(to: end, RecordingReporter()).verifiedBy != "transcoded")
         }
     }
 
@@ -49,7 +49,7 @@ struct ApsaraVerifyTests {
             #expect(error.failure.code == .transcodingFailed && error.remedy == .failUpload)
             #expect(error.failure.message.contains("TranscodeFail"), "\(error)")
             try await end.server.control("settings", #"{"media_status": null}"#)
-            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
             #expect(try await end.media().count == 2)
         }
     }
@@ -60,7 +60,8 @@ struct ApsaraVerifyTests {
             let doubts = Apsara.releaseDoubts(ApsaraEnd.values(end.server.url, .service, [:]))
             #expect(doubts.count == 1 && doubts.first?.contains("has no key to ask VOD") == true)
             _ = try await StagedUpload(100, removesSource: true).send(to: end, RecordingReporter())
-            let problems = Apsara.objections(ApsaraEnd.values(end.server.url, .service, ["verify": .text("playable")]))
+            let problems = Apsara.objections(
+                ApsaraEnd.values(end.server.url, .service, ["verify": .text("transcoded")]))
             #expect(problems.map(\.key) == ["verify"])
         }
     }

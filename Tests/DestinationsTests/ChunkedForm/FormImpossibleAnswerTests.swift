@@ -133,7 +133,7 @@ struct FormImpossibleAnswerTests {
         let client = AuthorizedClient(
             transport: Transport(),
             credentials: CredentialProvider([.init("X-Key", .literal("Ab/cd+ef/ghIJ=="))], reader: SecretReader()),
-            origin: server.url, caFile: nil, clocks: SystemClocks(), name: "archive")
+            origin: server.url, clocks: SystemClocks(), name: "archive")
         let answer = try await client.ask(Request("GET", server.url + "/"))
         for number in 0..<100 { client.rememberForNow(String(repeating: "t", count: 60) + "\(number)") }
         let error = client.refused("a question", answer.response, .failUpload)
@@ -154,7 +154,7 @@ struct FormImpossibleAnswerTests {
         let server = try FakeServer { $0.reply(400, [], "{\"sent\": \"\(told)\"} &amp; 5%") }
         let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
-            caFile: nil, clocks: SystemClocks(), name: "archive")
+            clocks: SystemClocks(), name: "archive")
         client.remember([secret])
         let answer = try await client.ask(Request("GET", server.url + "/"))
         let message = client.refused("a question", answer.response, .failUpload).failure.message

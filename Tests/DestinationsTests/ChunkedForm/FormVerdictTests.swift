@@ -118,7 +118,10 @@ struct FormVerdictTests {
     static let mistakes: [(values: [String: SettingValue], key: String, word: String)] = [
         (["send.fields": .map(["n": .literal("{inedx0}")])], "send.fields.n", "did you mean `{index0}`?"),
         (["send.fields": .map(["n": .literal("{index0")])], "send.fields.n", "without its `}`"),
-        (["send.fields": .map(["n": .literal("{secret:nas}")])], "send.fields.n", "`secrets` has no `nas`"),
+        (
+            ["send.fields": .map(["n": .literal("{secret:nas}")])], "send.fields.n",
+            "names a secret that `secrets` does not have"
+        ),
         (["send.fields": .map(["n": .literal("x{credential}")])], "send.fields.n", "`credential` is not set"),
         (["send.fields": .map(["n": .literal("{token}")])], "send.fields.n", "no server gives one"),
         (["open.fields": .map(["n": .literal("1")])], "open.token", "is missing"),

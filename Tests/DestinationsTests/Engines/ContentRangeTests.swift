@@ -18,7 +18,7 @@ private struct GoogleDialect: OffsetDialect {
     init(_ base: String) {
         client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()),
-            origin: WebAddress(base).origin, caFile: nil, clocks: SystemClocks(), name: "google")
+            origin: WebAddress(base).origin, clocks: SystemClocks(), name: "google")
         ranges = ContentRange(client: client, limits: RequestLimits(), meaning: .lastByte, success: .ofFile)
         self.base = base
     }

@@ -41,13 +41,15 @@ private let declared = [
         [
             "creating": "1", "orphans": "2", "restarts": "3", "gone_seen": "1", "damaged": "2", "reuploaded": "1",
             "ended_in": "1", "refused_status": "413", "refused_words": "too \"large\"", "refused_in": "2",
-            "unclear_end": "502", "refused_before": "413", "assumed": "1", "doubled": "1", "held_before": "1",
+            "final_answer": "1", "unclear_end": "502", "refused_before": "413", "assumed": "1", "doubled": "1",
+            "held_before": "1",
             "whole_lost": "1", "of_another": "1", "left_to_others": "a, b", "perhaps_twice": "before",
         ]),
     DeclaredType(
         "the offset engine", OffsetCheckpoint.fields,
         [
-            "url": "http://nas/files/1", "server": "http://nas", "offset": "262144", "taken": "262144", "answered": "1",
+            "url": "http://nas/files/1", "server": "http://nas", "expires": "1795659057821", "offset": "262144",
+            "taken": "262144", "answered": "1",
             "concluding": "offset_unanswered", "reach": "300000", "may_be_whole": "1", "delivered_whole": "1",
             "refused_url": "http://nas/files/0", "rejections": "1", "regressions": "2", "missing_in": "1",
             "foreign_seen": "1", "doubts": "2", "damaged_at": "100", "conflicts": "4",
@@ -67,7 +69,26 @@ private let declared = [
     DeclaredType(
         "the whole engine", WholeCheckpoint.fields,
         ["part": "front/.a.mp4.sluice-01-1.part", "sha256": "f63214", "offset": "3145728"]),
-    DeclaredType("tus", TusCheckpoint.fields, ["patch_refused": "1"]),
+    DeclaredType(
+        "tus in sections", ConcatenationCheckpoint.fields,
+        [
+            "section_ends": "8388608\n17825792", "section_content": "f04e79", "single": "1", "joining": "1",
+            "join_refused": "1", "join_answer": "nas answered 500",
+            "joined_at": "1795659057821", "location": "/files/24e5",
+        ]),
+    DeclaredType("Bunny Stream", BunnyCheckpoint.fields, ["video": "0273f24a"]),
+    DeclaredType(
+        "Resumable Uploads for HTTP", ResumableHTTPCheckpoint.fields,
+        [
+            "interop": "9", "complete": "1", "complete_unanswered": "1", "complete_unmarked": "1",
+            "final_url": "http://nas/a.mp4", "max_append": "300", "min_append": "100", "patch_refused": "1",
+        ]),
+    DeclaredType(
+        "tus", TusCheckpoint.fields,
+        [
+            "patch_refused": "1", "object_id": "cab807e0", "method_override": "1", "creation_body_refused": "1",
+            "creation_at": "1 24e5", "creation_repeats": "1", "next_creation": "1795659057821",
+        ]),
     DeclaredType(
         "Vimeo", VimeoCheckpoint.fields,
         [

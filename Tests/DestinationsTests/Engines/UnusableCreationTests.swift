@@ -91,13 +91,20 @@ struct UnusableCreationTests {
         #expect((5...16).contains(created), "\(created) uploads in five hours")
     }
 
-    @Test("a tus server is asked for fewer uploads while its answers to creations are unusable")
-    func tus() async throws {
+    @Test(
+        "a tus server is asked for fewer uploads while its answers to creations are unusable, or break off",
+        arguments: [
+            "Location: /u\r\nContent-Encoding: br\r\nContent-Length: 1\r\n\r\nx",
+            "Location: /u\r\nContent-Length: 10\r\n\r\nx", "Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+            "Location: /u\r\nContent-Length: -5\r\n\r\n",
+        ])
+    func tus(_ answer: String) async throws {
         let created = Mutex(0)
         let server = try FakeServer { exchange in
             if exchange.method == "OPTIONS" { return exchange.reply(204, [("Tus-Version", "1.0.0")]) }
             created.withLock { $0 += 1 }
-            exchange.reply(201, [("Location", "/u"), ("Content-Encoding", "br")], "x")
+            exchange.raw("HTTP/1.1 201 Created\r\n" + answer)
+            exchange.cut()
         }
         defer { server.stop() }
         let clocks = ManualClocks()

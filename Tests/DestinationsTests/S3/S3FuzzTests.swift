@@ -40,9 +40,11 @@ struct S3FuzzTests {
             let authority = rest.prefix { !"/?#\\".contains($0) }
             try round.expect(
                 given.url.lowercased().hasPrefix("https://"), "the address has another scheme: \(given.url)")
-            let isInHost = authority.lowercased() == "bucket.s3.example:9000"
+            // A dot at the end of a name leads to the same host.
+            let place = authority.lowercased().replacing(".:", with: ":")
+            let isInHost = place == "bucket.s3.example:9000"
             try round.expect(
-                isInHost || authority.lowercased() == "s3.example:9000",
+                isInHost || place == "s3.example:9000",
                 "the address leads to another host: \(given.url)")
             let parts = rest.dropFirst(authority.count).prefix { $0 != "#" }.split(separator: "?", maxSplits: 1)
             try round.expect(

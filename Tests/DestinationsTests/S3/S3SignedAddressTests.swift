@@ -141,6 +141,9 @@ struct S3SignedAddressTests {
         #expect(!isTaken("bucket.s3.example/bucket"))
         let others = ["cdn.example"]
         #expect(isTaken("cdn.example", others))
+        // The dot only says that the name is complete.
+        #expect(isTaken("bucket.s3.example.") && isTaken("CDN.example.", others))
+        #expect(isTaken("cdn.example", ["cdn.example."]))
         #expect(isTaken("cdn.example/bucket", others))
         #expect(isTaken("bucket.cdn.example", others))
         #expect(!isTaken("bucket.cdn.example/bucket", others))

@@ -32,8 +32,8 @@ struct AddressTests {
         ])
     func exact(_ location: String, _ url: String) throws {
         let allowed = AllowedOrigins(homes: ["https://h:8/files"])
-        let resolved = try TusLocation(location, base: "https://h:8/files", allowed: allowed)
-        #expect(resolved == TusLocation(url: url, isAllowed: true))
+        let resolved = try UploadLocation(location, base: "https://h:8/files", allowed: allowed)
+        #expect(resolved == UploadLocation(url: url, isAllowed: true))
     }
 
     @Test(
@@ -46,8 +46,8 @@ struct AddressTests {
         ])
     func elsewhere(_ location: String, _ url: String) throws {
         let allowed = AllowedOrigins(homes: ["https://h:8/files"])
-        let resolved = try TusLocation(location, base: "https://h:8/files", allowed: allowed)
-        #expect(resolved == TusLocation(url: url))
+        let resolved = try UploadLocation(location, base: "https://h:8/files", allowed: allowed)
+        #expect(resolved == UploadLocation(url: url))
     }
 
     @Test(
@@ -55,8 +55,8 @@ struct AddressTests {
         arguments: ["http://h/x", "http://h:80/x", "http://H/x"])
     func mended(_ location: String) throws {
         let allowed = AllowedOrigins(homes: ["https://h:8443/files"])
-        let resolved = try TusLocation(location, base: "https://h:8443/files", allowed: allowed)
-        #expect(resolved == TusLocation(url: "https://h:8443/x", isSchemeUpgraded: true, isAllowed: true))
+        let resolved = try UploadLocation(location, base: "https://h:8443/files", allowed: allowed)
+        #expect(resolved == UploadLocation(url: "https://h:8443/x", isSchemeUpgraded: true, isAllowed: true))
     }
 
     @Test(
@@ -69,8 +69,8 @@ struct AddressTests {
             "/" + String(repeating: "a", count: 9000),
         ])
     func refused(_ location: String) {
-        #expect(throws: TusLocation.RefusedError.self) {
-            try TusLocation(location, base: "https://h/files", allowed: AllowedOrigins(homes: ["https://h/files"]))
+        #expect(throws: UploadLocation.RefusedError.self) {
+            try UploadLocation(location, base: "https://h/files", allowed: AllowedOrigins(homes: ["https://h/files"]))
         }
     }
 

@@ -191,7 +191,7 @@ struct CompressedAnswerTests {
         }
         let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
-            caFile: nil, clocks: SystemClocks(), name: "archive")
+            clocks: SystemClocks(), name: "archive")
         let error = await #expect(throws: AuthorizedClient.NoAnswerError.self) {
             try await client.ask(Request("POST", server.url))
         }

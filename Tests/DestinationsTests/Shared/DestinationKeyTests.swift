@@ -116,7 +116,7 @@ struct DestinationKeyTests {
         #expect(Self.compare(OSS.keys) == 1)
         #expect(Self.compare(ApsaraSettings.keys) == 1)
         #expect(Self.compare(VimeoSettings.keys) == 2)
-        #expect(Self.compare(TusSettings.keys) == 2)
+        #expect(Self.compare(TusSettings.keys) == 4)
         #expect(Self.compare(FormTransfer.keys) == 2)
         #expect(Self.compare(DirectorySettings.keys) == 1)
     }

@@ -58,12 +58,11 @@ extension Destination {
 
 extension AuthorizedClient {
     init(
-        transport: any Transporting, credentials: CredentialProvider, origin: String, caFile: FilePath?,
-        clocks: any Clocks, name: String
+        transport: any Transporting, credentials: CredentialProvider, origin: String, clocks: any Clocks, name: String
     ) {
         self.init(
-            transport: PermittedTransport(transport), credentials: credentials, origin: origin, caFile: caFile,
-            clocks: clocks, name: name)
+            transport: PermittedTransport(transport), credentials: credentials, origins: [origin], clocks: clocks,
+            name: name)
     }
 
     func ask(_ request: Request) async throws -> Answer { try await send(request, .open) }

@@ -15,7 +15,7 @@ private struct Unauthorized: Transporting {
 
     func send(_ request: Request) async throws(TransportError) -> Response {
         var response = Response(status: 401, headers: headers, body: Array(body.utf8), url: request.url)
-        response.possibleProxy = "proxy.lan:3128"
+        response.possibleProxy = ProxyServer("proxy.lan:3128", origin: .environment(variable: "http_proxy"))
         return response
     }
 }
@@ -118,7 +118,7 @@ private final class Recorder: Transporting {
         let text = request.url + " " + request.headers.map { "\($0.0): \($0.1)" }.joined(separator: " ")
         if text.contains("KEYOFTHEBOX") { state.withLock { $0 = text } }
         var response = Response(status: 401, url: request.url)
-        response.possibleProxy = "proxy.lan:3128"
+        response.possibleProxy = ProxyServer("proxy.lan:3128", origin: .environment(variable: "http_proxy"))
         return response
     }
 }

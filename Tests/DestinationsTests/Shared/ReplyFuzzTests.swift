@@ -107,7 +107,7 @@ struct ReplyFuzzTests {
 
     private static func values(_ dice: inout Dice) -> [String: SettingValue] {
         var values: [String: SettingValue] = ["token": .secret(.literal(canary))]
-        values["headers"] = .map(["X-Key": .literal(canary)])
+        values["http.headers"] = .map(["X-Key": .literal(canary)])
         values["checksum"] = .text(["none", "sha1", "sha256"].randomElement(using: &dice) ?? "none")
         values["gone"] = .text(["reupload", "hold"].randomElement(using: &dice) ?? "hold")
         // No server here is silent on purpose; one that is silent by accident must not cost the test a minute.

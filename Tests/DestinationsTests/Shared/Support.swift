@@ -161,7 +161,7 @@ struct UploadScenario: Sendable {
         _ url: String, size: Int = 1000, chunk: Int64? = nil, values: [String: SettingValue] = [:],
         name: FilePath = "front/clip.mp4", metadata: [String: String] = [:], transport: any Transporting = Transport(),
         ledger: CountingReporter = CountingReporter(), checkpoint: Checkpoint? = nil,
-        clocks: any Clocks = SystemClocks()
+        clocks: any Clocks = SystemClocks(), type: String = "tus"
     ) throws {
         content = noise(size)
         let path = try folder.write("staged", content)
@@ -173,7 +173,7 @@ struct UploadScenario: Sendable {
         values["url"] = .text(url)
         if let chunk { values["chunk_size"] = .bytes(chunk) }
         let said = said
-        guard let kind = DestinationTable.builtIn.first(where: { $0.type.name == "tus" }) else { throw Absent() }
+        guard let kind = DestinationTable.builtIn.first(where: { $0.type.name == type }) else { throw Absent() }
         destination = try kind.make(
             values,
             DestinationTools(

@@ -60,7 +60,7 @@ struct WebPageTests {
         let clocks = SystemClocks()
         let client = AuthorizedClient(
             transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: server.url,
-            caFile: nil, clocks: clocks, name: "archive")
+            clocks: clocks, name: "archive")
         let api = VimeoAPI(client, base: server.url, limits: Limits())
         for method in ["POST", "PATCH", "DELETE"] {
             let error = await #expect(throws: UploadError.self) {

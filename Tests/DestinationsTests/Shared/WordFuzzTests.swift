@@ -54,9 +54,10 @@ struct WordFuzzTests {
             let text = String(decoding: round.input, as: UTF8.self)
             let address = WebAddress(text)
             try round.expect(WebAddress(address.description).origin == address.origin, "\(address) has another origin")
-            let resolved: TusLocation
-            do throws(TusLocation.RefusedError) { resolved = try TusLocation(text, base: base, allowed: allowed) } catch
-            {
+            let resolved: UploadLocation
+            do throws(UploadLocation.RefusedError) {
+                resolved = try UploadLocation(text, base: base, allowed: allowed)
+            } catch {
                 return try round.expect(error.reason.count > 10, "the refusal has no message")
             }
             if !resolved.isAllowed { return }
@@ -68,6 +69,46 @@ struct WordFuzzTests {
             try round.expect(
                 authority.elementsEqual("nas.example:8443".utf8),
                 "the address counts as the own server: \(resolved.url)")
+        }
+    }
+
+    @Test("an answer to a challenge has whole quoted values and one line, and a server's time of expiry is a time")
+    func challenges() throws {
+        let seeds = [
+            "Digest realm=\"nas\", nonce=\"abc\", qop=\"auth, auth-int\", algorithm=SHA-256, opaque=\"x\\\"y\", stale=true",
+            "Basic realm=\"a\", Digest realm=nas, nonce=\"\\\\\", userhash=true, algorithm=MD5-sess", "Digest",
+        ]
+        let words = [
+            "Digest ", "realm=", "nonce=", "qop=", "\"", "\\", ",", "=", " ", "\u{301}", "\u{FE0F}", "é", "\0", "auth",
+            "algorithm=", "SHA-256", "userhash=true",
+        ]
+        let mutator = Mutator(seeds.map { Array($0.utf8) }, words: words, limit: 400)
+        try Fuzz("challenges", rounds: 1500).each(mutator) { round in
+            // A line of a head has no others.
+            let bytes = round.input.filter { $0 != 10 && $0 != 13 }
+            let text = String(decoding: bytes, as: UTF8.self)
+            for challenge in DigestChallenge.all(in: Headers([("WWW-Authenticate", text)])) {
+                let answer = challenge.answer(
+                    user: "me", password: "p", method: "PUT", target: "/a\"b", clientNonce: "c", count: .max)
+                var (isQuoted, isEscaped) = (false, false)
+                for byte in answer.utf8 {
+                    if isEscaped {
+                        isEscaped = false
+                    } else if byte == UInt8(ascii: "\\"), isQuoted {
+                        isEscaped = true
+                    } else if byte == UInt8(ascii: "\"") {
+                        isQuoted.toggle()
+                    }
+                }
+                try round.expect(!isQuoted && !isEscaped, "the answer is \(answer)")
+                try round.expect(!answer.utf8.contains { $0 == 10 || $0 == 13 }, "the answer has lines")
+            }
+            let times = ["Fri, 31 Dec 9999 23:59:60 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", text]
+            let dates = ["Upload-Expires", "Date"].map { ($0, times[Int.random(in: 0..<3, using: &round.dice)]) }
+            for now in [Int64.min, 0, Int64.max] {
+                let response = Response(status: 204, headers: Headers(dates), url: "http://nas.example")
+                _ = UploadExpiry(response, now: WallTime(milliseconds: now))
+            }
         }
     }
 

@@ -7,6 +7,8 @@ final class ScriptedTusServer: Sendable {
         var held: [UInt8] = []
         var length: Int64 = 0
         var exists = false
+        /// HEAD names no length.
+        var isDeferred = false
         var times: [String: Int] = [:]
     }
 
@@ -20,8 +22,9 @@ final class ScriptedTusServer: Sendable {
         }
     }
 
-    func serve(_ exchange: Exchange) {
-        switch exchange.method {
+    /// - Parameter method: The method that `X-HTTP-Method-Override` names, for a server that obeys it.
+    func serve(_ exchange: Exchange, as method: String? = nil) {
+        switch method ?? exchange.method {
         case "OPTIONS":
             exchange.reply(204, [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation,termination")])
         case "POST":
@@ -32,9 +35,12 @@ final class ScriptedTusServer: Sendable {
             }
             exchange.reply(201, [("Location", "/u"), ("Tus-Resumable", "1.0.0")])
         case "HEAD":
-            let (held, length, exists) = state.withLock { ($0.held.count, $0.length, $0.exists) }
+            let (held, length, exists, isDeferred) = state.withLock {
+                ($0.held.count, $0.length, $0.exists, $0.isDeferred)
+            }
             if !exists { return exchange.reply(404, [("Tus-Resumable", "1.0.0")]) }
-            exchange.reply(200, [("Upload-Offset", "\(held)"), ("Upload-Length", "\(length)")])
+            let named = isDeferred ? ("Upload-Defer-Length", "1") : ("Upload-Length", "\(length)")
+            exchange.reply(200, [("Upload-Offset", "\(held)"), named])
         case "PATCH":
             let body = exchange.body()
             let offset = exchange.header("upload-offset").flatMap { Int($0) } ?? -1
@@ -45,6 +51,9 @@ final class ScriptedTusServer: Sendable {
             }
             guard let now else { return exchange.reply(409) }
             exchange.reply(204, [("Upload-Offset", "\(now)")])
+        case "DELETE":
+            state.withLock { $0.exists = false }
+            exchange.reply(204)
         default: exchange.reply(405)
         }
     }

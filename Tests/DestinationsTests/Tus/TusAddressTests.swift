@@ -13,7 +13,7 @@ struct TusAddressTests {
     func created() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
         var journey = try UploadScenario(server.url + "/files", values: ["token": .secret(.literal("word"))])
-        journey.order.url = server.url + "/other/place?a=b"
+        journey.order.url = .creation(server.url + "/other/place?a=b")
         _ = try await journey.attempt()
         #expect(script.held == journey.content)
         #expect(server.seen.contains("POST /other/place?a=b"), "\(server.seen)")
@@ -28,7 +28,7 @@ struct TusAddressTests {
             exchange.cut()
         }
         var journey = try UploadScenario(server.url + "/files")
-        journey.order.url = server.url + "/other"
+        journey.order.url = .creation(server.url + "/other")
         _ = try await journey.failedAttempt()
         let remote = try await journey.attempt()
         #expect(server.seen.filter { $0.hasPrefix("POST") } == ["POST /other", "POST /other"])
@@ -58,7 +58,7 @@ struct TusAddressTests {
     func stale() async throws {
         let server = try FakeServer { [script] exchange in script.serve(exchange) }
         var journey = try UploadScenario(server.url + "/files")
-        journey.order.url = "http://127.0.0.1:1/other"
+        journey.order.url = .creation("http://127.0.0.1:1/other")
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == .urlRefused)
         #expect(error.remedy == .failUpload)

@@ -32,7 +32,7 @@ struct TusOriginTests {
         try UploadScenario(
             url, size: size,
             values: [
-                "token": .secret(.literal(Self.token)), "headers": .map(["X-Key": .literal("key-" + Self.token)]),
+                "token": .secret(.literal(Self.token)), "http.headers": .map(["X-Key": .literal("key-" + Self.token)]),
                 "allow_origins": .texts(named),
             ], ledger: ledger, checkpoint: checkpoint)
     }

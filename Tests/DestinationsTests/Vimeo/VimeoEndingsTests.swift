@@ -10,10 +10,10 @@ import Testing
 @Suite("vimeo: ends and refusals", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoEndingsTests {
     @Test(
-        "an upload that must be playable waits without an attempt, checked less and less often, until it is",
+        "an upload that must be transcoded waits without an attempt, checked less and less often, until it is",
         arguments: VimeoFlow.allCases)
-    func playable(_ flow: VimeoFlow) async throws {
-        let end = try VimeoEnd(flow, ["verify": .text("playable")])
+    func transcoded(_ flow: VimeoFlow) async throws {
+        let end = try VimeoEnd(flow, ["verify": .text("transcoded")])
         end.server.change {
             $0.behaviour.states = ["transcode_starting", "transcoding", "a word of next year", "available"]
         }
@@ -27,7 +27,7 @@ struct VimeoEndingsTests {
         }
         #expect(waits == [.seconds(15), .seconds(30), .seconds(60)])
         let object = try await staged.send(to: end, recorder)
-        #expect(object.verifiedBy == "playable")
+        #expect(object.verifiedBy == "transcoded")
         #expect(end.server.state.withLock { $0.received } == 1500)
         #expect(recorder.sent.isEmpty, "a query sends no bytes of the file")
     }
@@ -47,7 +47,8 @@ struct VimeoEndingsTests {
     }
 
     @Test(
-        "an upload that need not be playable completes when the service has accepted it, whatever the transcode result")
+        "an upload that need not be transcoded completes when the service has accepted it, whatever the transcode result"
+    )
     func transfer() async throws {
         let end = try VimeoEnd()
         end.server.change { $0.behaviour.states = ["transcoding"] }
@@ -145,6 +146,19 @@ struct VimeoEndingsTests {
             try await end.destination.upload(order, reporter: RecordingReporter())
         }
         #expect(error?.failure.message.contains("*** is too weak") == true, "\(String(describing: error))")
+    }
+
+    @Test("a signed address is not shown, even if the service repeats it")
+    func addresses() async throws {
+        let tus = try VimeoEnd(.tus)
+        tus.server.script(.patch, .answer(422, [], "Cannot PATCH /upload/1?signature=s1"))
+        let ticket = try VimeoEnd(.fourStep)
+        ticket.server.script(
+            .complete, .answer(500, [], "{\"error\": \"no /users/1/uploads/1?video_file_id=1001&signature=c1\"}"))
+        for (end, expected) in [(tus, "Cannot PATCH ***"), (ticket, "no ***")] {
+            let message = try await StagedUpload(10).failure(to: end).failure.message
+            #expect(message.contains(expected) && !message.contains("signature"), "\(message)")
+        }
     }
 
     @Test("a file that cannot be transcoded fails alone, and so does a deleted video")

@@ -10,11 +10,11 @@ import Testing
 @Suite("vimeo: verification before the source is released", .timeLimit(.minutes(Patience.minutes(3))))
 struct VimeoVerifyTests {
     @Test(
-        "if the source is deleted, a playable video is awaited; if it stays, or if so configured, it is not",
+        "if the source is deleted, a transcoded video is awaited; if it stays, or if so configured, it is not",
         arguments: VimeoFlow.allCases)
     func byAction(_ flow: VimeoFlow) async throws {
         for (removes, verify, waits) in [
-            (true, nil, true), (false, nil, false), (true, "transfer", false), (false, "playable", true),
+            (true, nil, true), (false, nil, false), (true, "transfer", false), (false, "transcoded", true),
         ] as [(Bool, String?, Bool)] {
             let end = try VimeoEnd(flow, verify.map { ["verify": .text($0)] } ?? [:])
             end.server.change { $0.behaviour.states = ["transcoding", "available"] }
@@ -25,7 +25,7 @@ struct VimeoVerifyTests {
                 guard case .pending = error.remedy else { throw error }
             }
             let object = try await staged.send(to: end, recorder)
-            #expect(object.verifiedBy == (waits ? "playable" : "offset"))
+            #expect(object.verifiedBy == (waits ? "transcoded" : "offset"))
         }
     }
 
@@ -60,7 +60,7 @@ struct VimeoVerifyTests {
         }
         end.server.change { $0.behaviour.states = ["available"] }
         let object = try await staged.send(to: end, recorder)
-        #expect(object.verifiedBy == "playable" && object.warnings.count == 1, "\(object.warnings)")
+        #expect(object.verifiedBy == "transcoded" && object.warnings.count == 1, "\(object.warnings)")
         #expect(end.server.state.withLock { $0.received } == 1500)
     }
 
@@ -88,7 +88,7 @@ struct VimeoVerifyTests {
                 let error = try await staged.failure(to: end, recorder)
                 guard case .pending = error.remedy else { throw error }
                 end.server.change { $0.behaviour.ahead = 2_000_000 }
-                #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+                #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
             } else {
                 #expect(try await end.bring(staged, recorder).warnings.count == 1)
             }
@@ -102,7 +102,7 @@ struct VimeoVerifyTests {
     }
 
     @Test(
-        "only a fully consistent answer counts as playable",
+        "only a fully consistent answer counts as transcoded",
         arguments: [
             (#""status": "available", "is_playable": false"#, false),
             (#""transcode": {"status": "complete"}, "is_playable": false"#, false),
@@ -119,7 +119,7 @@ struct VimeoVerifyTests {
         end.server.script(.video, Self.state(words))
         let (staged, recorder) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         if isPlayable {
-            #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+            #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
         } else {
             let error = try await staged.failure(to: end, recorder)
             guard case .pending = error.remedy else { throw error }
@@ -134,7 +134,7 @@ struct VimeoVerifyTests {
             Self.state(#""status": "available""#, uri: "/videos/1:a1b2"))
         let (staged, recorder) = (try StagedUpload(1500, removesSource: true), RecordingReporter())
         #expect(try await staged.failure(to: end, recorder).failure.code == .remoteWorks)
-        #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
     }
 
     @Test("a check without an answer holds nothing and is no attempt, and `verify_timeout` continues over it")
@@ -156,7 +156,7 @@ struct VimeoVerifyTests {
         end.server.change { $0.behaviour.ahead = 30 * 86_400_000 }
         end.server.script(.video, .answer(500))
         #expect(try await staged.failure(to: end, recorder).failure.code == .verifyTimeout)
-        #expect(try await staged.send(to: end, recorder).verifiedBy == "playable")
+        #expect(try await staged.send(to: end, recorder).verifiedBy == "transcoded")
     }
 
     @Test("a video not found once is queried again, and none is removed because it was not found")
@@ -183,14 +183,14 @@ struct VimeoVerifyTests {
         #expect(other.contents == [staged.content])
     }
 
-    @Test("a missing answer to the last bytes stays as a warning beside `playable`")
+    @Test("a missing answer to the last bytes stays as a warning beside `transcoded`")
     func unanswered() async throws {
         let end = try VimeoEnd()
         end.server.script(.patch, .loseReply)
         let (staged, recorder) = (try StagedUpload(900, removesSource: true), RecordingReporter())
         _ = try await staged.failure(to: end, recorder)
         let object = try await staged.send(to: end, recorder)
-        #expect(object.verifiedBy == "playable")
+        #expect(object.verifiedBy == "transcoded")
         #expect(object.warnings.contains { $0.contains("no answer to its last bytes") }, "\(object.warnings)")
     }
 

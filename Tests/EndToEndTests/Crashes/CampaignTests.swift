@@ -189,7 +189,7 @@ private struct Campaign {
         let isNear = kills.contains { (-200...1000).contains($0 - end.at) }
         let ways =
             scene.kind == .form
-            ? ["blocks_unanswered", "acknowledgement"] : scene.kind == .vimeo ? ["playable"] : ["offset_unanswered"]
+            ? ["blocks_unanswered", "acknowledgement"] : scene.kind == .vimeo ? ["transcoded"] : ["offset_unanswered"]
         return isNear && uploads.contains { ways.contains($0.remote?.verifiedBy ?? "") }
     }
 

@@ -296,7 +296,8 @@ struct FullTests {
         // Now some of them fit.
         try filler.fill(atMost: 12 << 20)
         try drop(5, size: 1_000_000, camera)
-        try await says(["\"quota\"", " free at nas"], fixture)
+        // By the reported space, or because the receiver has refused one that it had no space for any more.
+        try await says(["\"quota\""], fixture)
         try filler.remove()
         try await finish(fixture, camera)
         let own = try Outcome.files(in: fixture.received.appending(".sluice-receive"), hidden: true)

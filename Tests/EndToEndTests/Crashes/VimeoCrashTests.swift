@@ -100,7 +100,9 @@ struct VimeoCrashTests {
         let kills = max(2, Setting.kills / 10)
         try scene.fixture.startDaemon()
         for round in 0..<kills {
-            try scene.drop(3, size: 200_000 + round, from: round * 3)
+            // Each with a size of its own: the service does not say which of two videos without a name, of the same size,
+            // came from which ticket whose last answer a kill has lost. Such files wait, and keep their sources.
+            for number in round * 3..<round * 3 + 3 { try scene.drop(1, size: 200_000 + number, from: number) }
             // The time is random on purpose, so that the kill meets files in any state.
             try await Task.sleep(for: .milliseconds(Int.random(in: 100...1500, using: &dice)))
             scene.fixture.killDaemon()
@@ -130,9 +132,9 @@ struct VimeoCrashTests {
         #expect(try Outcome.files(in: scene.fixture.drop, hidden: true) == ["clip 0.mp4"])
     }
 
-    @Test("the page of a playable video is shown, also in the event; until then the upload shows its wait")
+    @Test("the page of a transcoded video is shown, also in the event; until then the upload shows its wait")
     func shown() async throws {
-        let scene = try Scene("tus", ", verify: playable")
+        let scene = try Scene("tus", ", verify: transcoded")
         scene.server.change { $0.behaviour.states = ["transcoding"] }
         try scene.drop(1, size: 1000)
         try scene.fixture.startDaemon()
@@ -144,7 +146,7 @@ struct VimeoCrashTests {
         try await scene.allIsDone(1)
         let shown = try await eventually("`show` answers") { try await scene.fixture.runVerb("show", [source]) }
         #expect(shown.contains("https://vimeo.example/1"), "\(shown)")
-        #expect(shown.contains("verified by playable"), "\(shown)")
+        #expect(shown.contains("verified by transcoded"), "\(shown)")
         let follower = Follower(scene.fixture.folder.path.appending("control.sock"))
         let task = Task { await follower.follow() }
         defer { task.cancel() }

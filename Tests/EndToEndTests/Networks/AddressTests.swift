@@ -15,7 +15,7 @@ struct AddressTests {
         fixture.destination = "http://127.0.0.1:1/"
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array("first-word".utf8))
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(token.display)}}]"
         try fixture.startDaemon()
         let port = try await port(of: fixture)
         let camera = Camera(fixture, dice: Dice(seed: 1))
@@ -55,7 +55,7 @@ struct AddressTests {
         fixture.destination = "http://127.0.0.1:1/"
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array("first-word\n".utf8))
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(token.display)}}]"
         try fixture.startDaemon()
         let port = try await port(of: fixture)
         let transport = Transport()

@@ -310,9 +310,10 @@ struct LedgerEndToEndTests {
         let (told, left) = (try await sent(fixture), try await bytes(roads))
         #expect(told >= left, "\(told) \(left)")
         // A start whose kernel was still sending counts all that was reserved. Other starts count what the links sent,
-        // including the closing packets of all connections.
+        // including the closing packets of all connections. What was sent between the opening of a step and the
+        // settlement of the step before it counts twice then, which is more on a busy machine.
         let reserved = try reservedAtStarts(fixture)
-        #expect(told <= left + left / 20 + kills * 300_000 + reserved, "\(told) \(left) \(kills) \(reserved)")
+        #expect(told <= left + left / 20 + kills * 1_000_000 + reserved, "\(told) \(left) \(kills) \(reserved)")
         #expect(reserved <= kills * 13_000_000, "\(reserved)")
     }
 

@@ -209,7 +209,7 @@ struct AddingTests {
         fixture.uploadTo = ["nas", "archive"]
         fixture.folderKeys = ["exclude: [\"*\"]"]
         fixture.destination = server.url + "/files"
-        fixture.destinationKeys = ", headers: {X-Both: {literal: theirs}}"
+        fixture.destinationKeys = ", http: {headers: {X-Both: {literal: theirs}}}"
         try fixture.startDaemon()
         try await eventually("the daemon has started", every: .milliseconds(50)) {
             try await fixture.status()?.starting == false
@@ -342,6 +342,42 @@ struct AddingTests {
         #expect(try fixture.daemon?.standardError().contains("Zq7canary") == false)
     }
 
+    @Test("a file goes to the upload whose address was given, and no output shows that address")
+    func givenUpload() async throws {
+        let held = Mutex<[UInt8]>([])
+        let server = try FakeServer { exchange in
+            let body = exchange.body()
+            switch exchange.method {
+            case "HEAD", "PATCH":
+                let count = held.withLock { held in
+                    held += body
+                    return held.count
+                }
+                exchange.reply(exchange.method == "HEAD" ? 200 : 204, [("Upload-Offset", "\(count)")])
+            default: exchange.reply(404)
+            }
+        }
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.destination = server.url + "/files/"
+        fixture.folderKeys = ["exclude: [\"*\"]"]
+        try fixture.startDaemon()
+        try await eventually("the daemon has started", every: .milliseconds(50)) {
+            try await fixture.status()?.starting == false
+        }
+        let path = fixture.drop.appending("a.mp4")
+        try Files.replace(path, with: noise(100_000))
+        let (ending, said) = try await run(
+            fixture, ["add", path.display, "--upload-url", server.url + "/u/Zq7canary"])
+        #expect(ending == .status(0), "\(said)")
+        try await eventually("the upload is complete", every: .milliseconds(50)) {
+            try await fixture.status()?.counts.completed == 1
+        }
+        #expect(held.withLock { $0 } == noise(100_000) && !server.seen.contains { $0.hasPrefix("POST") })
+        let shown = try await run(fixture, ["show", "a.mp4"]).1
+        #expect(shown.contains("at \(server.url)") && !shown.contains("Zq7canary"), "\(shown)")
+        #expect(try fixture.daemon?.standardError().contains("Zq7canary") == false)
+    }
+
     @Test("a destination without addresses refuses one")
     func addressOfFolder() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
@@ -355,5 +391,7 @@ struct AddingTests {
         try Files.replace(path, with: noise(100))
         let (ending, said) = try await run(fixture, ["add", path.display, "--url", "http://127.0.0.1:9/"])
         #expect(ending == .status(64) && said.contains("it creates no uploads at an address"), "\(said)")
+        let (end, words) = try await run(fixture, ["add", path.display, "--upload-url", "http://127.0.0.1:9/"])
+        #expect(end == .status(64) && words.contains("it sends to no upload that exists"), "\(words)")
     }
 }

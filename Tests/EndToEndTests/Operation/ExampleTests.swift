@@ -39,7 +39,9 @@ struct ExampleTests {
         fixture.folderKeys = ["exclude: [\"*\"]"]
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array("word\n".utf8))
-        if overTCP { fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}" }
+        if overTCP {
+            fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(token.display)}}]"
+        }
         try await fixture.startReceiver()
         try fixture.startDaemon()
         var environment = ["SLUICE_SOCKET": fixture.folder.path.appending("control.sock").display]

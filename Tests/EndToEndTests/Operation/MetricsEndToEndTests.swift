@@ -123,7 +123,7 @@ struct MetricsEndToEndTests {
         let fixture = try DaemonFixture(source: .delete, binary: Setting.binary())
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array("a-word-of-ours".utf8))
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(token.display)}}]"
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {

@@ -225,8 +225,8 @@ struct OperatingTests {
         let token = fixture.folder.path.appending("token")
         try Files.replace(token, with: Array((canary + "-file\n").utf8))
         fixture.destinationKeys =
-            ", token: {literal: \"\(canary)-token\"}, headers: {X-Site: {literal: \"\(canary)-header\"}}"
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(token.display)}"
+            ", token: {literal: \"\(canary)-token\"}, http: {headers: {X-Site: {literal: \"\(canary)-header\"}}}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(token.display)}}]"
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let camera = Camera(fixture, dice: Dice(seed: 1))

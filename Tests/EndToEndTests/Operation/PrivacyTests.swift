@@ -103,7 +103,7 @@ struct PrivacyTests {
         fixture.topKeys = [
             "hooks:", "  - {name: web, url: \"\(web.url)\", secret: {file: \(files[1])}}",
         ]
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(files[2])}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(files[2])}}]"
         try await fixture.startReceiver()
         try Files.replace(FilePath(files[0]), with: Array("AnotherToken04\n".utf8))
         let content = Array("THE CONTENT OF A FILE ".utf8)

@@ -45,7 +45,7 @@ struct VerbTests {
         let cells = try Self.table()
         #expect(
             Set(cells.map(\.verb)).isSuperset(of: [
-                "show", "why", "pause", "resume", "cancel", "retry", "remove", "allow",
+                "show", "why", "pause", "resume", "cancel", "retry", "remove", "priority", "allow",
             ]))
         #expect(Set(cells.map(\.state)).count == 9)
         let scene = try await Scene()
@@ -167,6 +167,7 @@ struct VerbTests {
                 case "show": try await ask("GET", "uploads/\(id)")
                 case "why": try await ask("GET", "why/\(id)")
                 case "allow": try await ask("POST", "allow", #"{"ids":["\#(id)"],"kinds":["quota"],"duration":60}"#)
+                case "priority": try await ask("POST", "uploads/\(id)/priority", #"{"priority":0}"#)
                 default: try await ask("POST", "uploads/\(id)/\(cell.verb)")
                 }
             #expect(reply.status == cell.status, "\(cell): \(reply.text)")

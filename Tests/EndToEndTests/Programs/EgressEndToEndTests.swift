@@ -26,9 +26,10 @@ struct EgressEndToEndTests {
         let (sent, received) = (try #require(result.sent), try #require(result.received))
         let (left, came) = (try await scene.network.bytes("wan"), try await scene.received("wan"))
         #expect(left > 4_100_000 && came > 2_050_000, "\(left) \(came)")
-        let share: Int64 = try await scene.hasRepeated() ? 100 : .max
-        #expect(sent >= left - left / share && sent <= left + left / 100, "\(sent) \(left) \(share)")
-        #expect(received >= came - came / share && received <= came + came / 100, "\(received) \(came) \(share)")
+        let repeated = try await scene.repeatedBytes()
+        let lack = repeated > 0 ? left / 100 : 0
+        #expect(sent >= left - lack && sent <= left + left / 100, "\(sent) \(left) \(repeated)")
+        #expect(received >= came - repeated && received <= came + came / 100, "\(received) \(came) \(repeated)")
         #expect(try await scene.network.bytes("lte") == 0)
         let metrics = try #require(try await scene.fixture.runVerb("metrics"))
         #expect(metrics.contains("hook tell\",network=\"unmetered\"} \(sent)"), "\(sent) \(metrics)")
@@ -110,7 +111,8 @@ struct EgressEndToEndTests {
         let result = try await scene.tell()
         let said = try scene.said()
         #expect(said.hasSuffix("all\n") && result.detail.contains("exit status 0"), "\(result) \(said)")
-        #expect(!said.contains("200"), "\(said)")
+        // A whole line: a port may have these digits.
+        #expect(!said.split(separator: "\n").contains("200"), "\(said)")
         #expect(said.contains("403"), "\(said)")
         #expect(scene.fixture.lastWords().contains("was refused"))
     }

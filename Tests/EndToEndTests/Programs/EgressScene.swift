@@ -194,11 +194,11 @@ final class EgressScene {
         return try await blocking { try roads.received(by: name) }
     }
 
-    /// Whether segments have come a second time, as on a busy machine. Of those, and of the longer headers that report
+    /// The most bytes that have come a second time, as on a busy machine. Of those, and of the longer headers that report
     /// them to the server (RFC 2883), the kernel tells no length, so the ledger lacks it.
-    func hasRepeated() async throws -> Bool {
+    func repeatedBytes() async throws -> Int64 {
         let roads = network.roads
-        return try await blocking { try roads.repeatedSegments() } > 0
+        return try await blocking { try roads.repeatedBytes() }
     }
 }
 

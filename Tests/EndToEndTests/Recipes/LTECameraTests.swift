@@ -7,14 +7,14 @@ import Testing
 /// `config/recipes/lte-camera.yaml` and its page: a camera box, and a NAS behind a web server with TLS.
 @Suite(
     "Recipe of a camera box behind a modem",
-    .enabled("\(WebServer.need(.caddy, .nginx))") {
-        await WebServer.areHere(.caddy, .nginx)
+    .enabled("\(Gateway.need(.caddy, .nginx))") {
+        await Gateway.areHere(.caddy, .nginx)
     }, .timeLimit(.minutes(Patience.minutes(4))))
 struct LTECameraTests {
     /// The NAS of the page: a receiver that only its own machine reaches, and a web server before it.
     private final class NAS {
         let fixture: DaemonFixture
-        let server: WebServer
+        let server: Gateway
         private let page: Page
         private let folder: FilePath
         private let host: String
@@ -25,7 +25,7 @@ struct LTECameraTests {
         private(set) var port: Int?
         private var child: Child?
 
-        init(_ server: WebServer, before fixture: DaemonFixture) async throws {
+        init(_ server: Gateway, before fixture: DaemonFixture) async throws {
             self.server = server
             self.fixture = fixture
             page = try Page("docs/recipes/lte-camera.md")
@@ -86,6 +86,7 @@ struct LTECameraTests {
                     \(location)
                     }
                     """
+            case .lighttpd, .microsocks, .tinyproxy, .tls: throw Gateway.Missing(server: server)
             }
         }
 
@@ -96,7 +97,7 @@ struct LTECameraTests {
         }
 
         /// The line of the recipe by which the box trusts this NAS, whose certificate no authority has signed.
-        var trust: String { "    ca_file: \(certificate.display)" }
+        var trust: String { "    http: {ca_file: \(certificate.display)}" }
 
         /// Ends the web server, and with it each connection.
         func cut() { child?.end(with: SIGKILL) }
@@ -131,8 +132,8 @@ struct LTECameraTests {
 
     @Test(
         "behind the web server of the page, a file larger than nginx permits by itself survives a kill and a cut",
-        arguments: WebServer.allCases)
-    func arrives(_ server: WebServer) async throws {
+        arguments: [Gateway.caddy, .nginx])
+    func arrives(_ server: Gateway) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // Where it is possible, the kernel counts what is sent.
         if TwoRoads.isPossible { fixture.roads = try await blocking { try TwoRoads() } }
@@ -180,8 +181,8 @@ struct LTECameraTests {
         #expect(sent < Int64(clip.size) * 106 / 100 + 2_000_000, "\(sent)")
     }
 
-    @Test("a box that does not know the certificate of the NAS sends it no file", arguments: WebServer.allCases)
-    func untrusted(_ server: WebServer) async throws {
+    @Test("a box that does not know the certificate of the NAS sends it no file", arguments: [Gateway.caddy, .nginx])
+    func untrusted(_ server: Gateway) async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let nas = try await NAS(server, before: fixture)
         try nas.configure([(nas.trust, "")])

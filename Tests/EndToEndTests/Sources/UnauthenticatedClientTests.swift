@@ -60,11 +60,11 @@ struct UnauthenticatedClientTests {
 
     @Test(
         "a camera uploads through nginx while 640 slow clients send nginx their headers a byte at a time",
-        .enabled("\(WebServer.need(.nginx))") { await WebServer.areHere(.nginx) })
+        .enabled("\(Gateway.need(.nginx))") { await Gateway.areHere(.nginx) })
     func uploadsThroughNginx() async throws {
         let fixture = try await fixture("--trusted-proxy", "127.0.0.1")
         let receiver = fixture.address
-        let (nginx, port) = try await WebServer.nginx.start(in: fixture.folder.path.appending("nginx")) { port in
+        let (nginx, port) = try await Gateway.nginx.start(in: fixture.folder.path.appending("nginx")) { port in
             """
             server {
               listen 127.0.0.1:\(port);
@@ -120,7 +120,7 @@ struct UnauthenticatedClientTests {
     func control() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         let file = try fixture.folder.write("token", Array(Self.token.utf8))
-        fixture.controlKeys = ", listen: \"127.0.0.1:0\", token: {file: \(file.display)}"
+        fixture.controlKeys = ", listen: \"127.0.0.1:0\", tokens: [{name: me, secret: {file: \(file.display)}}]"
         try await fixture.startReceiver()
         try fixture.startDaemon()
         let port = try await eventually("the log names the port of the API", every: .milliseconds(50)) {

@@ -22,7 +22,8 @@ struct ReceptionTests {
         #expect(other.asset != asset)
         #expect(try await scene.store.read { try $0.assets.find(asset) } == nil)
         var order = arrival("clip.mp4", to: ["nas", "archive"])
-        order.orders[0].url = "http://nas/elsewhere"
+        order.orders[0].url = .creation("http://nas/elsewhere")
+        order.orders[1].url = .upload("http://archive/u")
         let sha256 = noise(32)
         let holder = try await scene.store.write { [order] tx in
             try tx.receptions.record(order, as: asset, uploads: ids, sha256: sha256, facts: MediaFacts())
@@ -30,7 +31,7 @@ struct ReceptionTests {
         #expect(holder == nil)
         let born = try #require(try await scene.store.read { try $0.assets.find(asset) })
         #expect(born.state == .staged && born.stagingMode == .received && born.sha256 == sha256)
-        for (id, url) in zip(ids, ["http://nas/elsewhere", nil]) {
+        for (id, url) in zip(ids, [GivenURL.creation("http://nas/elsewhere"), .upload("http://archive/u")]) {
             let upload = try #require(try await scene.store.read { try $0.uploads.find(id) })
             #expect(upload.state == .queued && upload.asset == asset && upload.url == url)
         }

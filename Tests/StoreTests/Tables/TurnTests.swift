@@ -139,6 +139,39 @@ struct TurnTests {
         #expect(try await claims(scene, 5) == ["b0", "b1", "b2", "a0", "a1"])
     }
 
+    @Test("a priority that a person changes counts for claims and copies at once; ended uploads keep theirs")
+    func changedPriority() async throws {
+        let scene = try await Scene(sorting: .oldestFirst)
+        try await stage(scene, "a", 3)
+        let uploads = try await scene.store.read { try $0.lists.ids(UploadFilter()) }.sorted()
+        #expect(try await scene.store.write { try $0.transitions.prioritize([uploads[2]], to: 7) } == [uploads[2]])
+        #expect(try await claims(scene, 1) == ["a2"])
+        _ = try await scene.store.write { try $0.transitions.prioritize([uploads[2]], to: -1) }
+        #expect(try await claims(scene, 1) == ["a0"])
+        _ = try await scene.store.write { try $0.transitions.cancel([uploads[0]]) }
+        #expect(try await scene.store.write { try $0.transitions.prioritize([uploads[0], "none"], to: 9) } == [])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.priority == 0)
+
+        let files = (0..<3).map { Scene.file("c\($0)", modified: Int64($0), folder: "c") }
+        let outcomes = try await scene.store.write { tx in
+            try tx.arrivals.record(files.map { Scene.arrival($0, to: ["nas", "other"]) })
+        }
+        guard case .recorded(_, let ids) = outcomes[2] else {
+            Issue.record("the last file was not recorded: \(outcomes[2])")
+            return
+        }
+        func copied() async throws -> [String] {
+            try await scene.store.read { try $0.staging.waiting(limit: 3, except: []) }.map(\.identity.relative.display)
+        }
+        #expect(try await copied() == ["c0", "c1", "c2"])
+        // The highest of a file's uploads counts.
+        _ = try await scene.store.write { try $0.transitions.prioritize([ids[0]], to: 1) }
+        _ = try await scene.store.write { try $0.transitions.prioritize([ids[1]], to: -1) }
+        #expect(try await copied() == ["c2", "c0", "c1"])
+        _ = try await scene.store.write { try $0.transitions.prioritize([ids[0]], to: -2) }
+        #expect(try await copied() == ["c0", "c1", "c2"])
+    }
+
     @Test("files without space at the destination are passed over, and started ones are not")
     func room() async throws {
         let scene = try await Scene(sorting: .oldestFirst)

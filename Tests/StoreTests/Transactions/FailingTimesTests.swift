@@ -38,6 +38,25 @@ struct FailingTimesTests {
         #expect(times.elapsed("b", of: other, at: 100_000) == 15_000)
     }
 
+    @Test("the end of the permitted time is known where it comes before that of the wait, and not later")
+    func ends() {
+        var times = FailureDurations()
+        #expect(times.time(of: "a", Self.cam, toAdd: 0) == nil)
+        times.fail("a", of: Self.cam, at: 0, wait: 900_000)
+        #expect(times.time(of: "a", Self.cam, toAdd: 60_000) == 60_000)
+        #expect(times.time(of: "a", Self.cam, toAdd: 900_001) == nil)
+        // Another upload of the folder fails meanwhile.
+        times.fail("b", of: Self.cam, at: 10_000, wait: 900_000)
+        #expect(times.time(of: "a", Self.cam, toAdd: 60_000) == 60_000)
+        #expect(times.time(of: "b", Self.cam, toAdd: 60_000) == 70_000)
+        // A pause after the wait adds nothing.
+        times.fail("b", of: Self.cam, at: 5_000_000, wait: 1_000)
+        #expect(times.time(of: "a", Self.cam, toAdd: 915_000) == 5_000_000)
+        #expect(times.time(of: "a", Self.cam, toAdd: 916_001) == nil)
+        times.skip("a")
+        #expect(times.time(of: "a", Self.cam, toAdd: 0) == nil)
+    }
+
     private static let failure = Failure(
         .transient, code: .connectionLost, message: "x", at: WallTime(milliseconds: 1), retryable: true)
 

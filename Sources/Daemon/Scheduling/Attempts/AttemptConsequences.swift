@@ -19,6 +19,9 @@ struct AttemptEvaluation {
     let now: (wall: WallTime, monotonic: MonotonicTime)
     let log: Log
 
+    /// A remedy without any wait is applied at once this many times in a row; then it waits like every other.
+    fileprivate static let maxTriesAtOnce = 3
+
     /// A full destination still answers where an upload stands, but accepts nothing.
     fileprivate var isUp: Bool {
         let isFull = if case .outOfSpace? = verdict.remedy { true } else { false }
@@ -51,8 +54,11 @@ extension SchedulerFacts {
         if isFileRefused(&end, isHeld: trouble != nil) { return consequences }
         if case .retry(let after)? = end.verdict.remedy, let failure = end.verdict.failure {
             let times = uploads.recordSetback(id, wasAnswered: end.verdict.wasAnswered)
+            let isAtOnce = after == .zero && times <= AttemptEvaluation.maxTriesAtOnce
             end.hold(
-                failure, for: max(after ?? .zero, end.retry.wait(afterFailures: times, jitter: Random.jitter())))
+                failure,
+                for: isAtOnce
+                    ? .zero : max(after ?? .zero, end.retry.wait(afterFailures: times, jitter: Random.jitter())))
         }
         if let failure = end.verdict.failure,
             let wait = uploads.ownWait(

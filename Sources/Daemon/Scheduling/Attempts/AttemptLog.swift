@@ -163,13 +163,7 @@ struct AttemptLog {
                 ])
         case .retry(let failure, _):
             reportRetry(failure, upload)
-        case .refused(let failure, _):
-            log.error(
-                "upload failed",
-                [
-                    "id": upload.id, "destination": upload.destination, "path": claim.asset.path.display,
-                    "reason": failure.message,
-                ])
+        case .refused(let failure, _): reportFailed(upload, claim.asset, failure)
         case .copyLost(let failure, let defect, _):
             let isMissing = defect == .missing
             let what =
@@ -197,6 +191,16 @@ struct AttemptLog {
         case .yielded:
             log.debug("attempt stopped without a result", ["id": upload.id])
         }
+    }
+
+    /// Logs that an upload has ended because of a failure.
+    func reportFailed(_ upload: UploadRecord, _ asset: AssetRecord, _ failure: Failure) {
+        log.error(
+            "upload failed",
+            [
+                "id": upload.id, "destination": upload.destination, "path": asset.path.display,
+                "reason": failure.message,
+            ])
     }
 
     private func reportRetry(_ failure: Failure, _ upload: UploadRecord) {

@@ -161,8 +161,9 @@ extension Destination {
     var requestSizePlace: String? {
         switch site {
         case .here: "here"
-        case .server(let host, let port): "\(host):\(port)"
-        case .folder, .addresses, .anywhere: nil
+        case .server(let host, let port, _): "\(host):\(port)"
+        case .addresses(let addresses, let port): addresses.first.map { "\($0):\(port)" }
+        case .folder, .anywhere: nil
         }
     }
 }

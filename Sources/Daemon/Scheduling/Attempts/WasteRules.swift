@@ -10,17 +10,28 @@ enum WasteRules {
     ///   it has not failed before, or where further bytes of it were accepted since.
     /// - Returns: Whether the upload has ended.
     static func end(_ verdict: inout UploadAttempt.Verdict, failing: Duration?, _ retry: Backoff) -> Bool {
-        guard let limit = retry.giveUpAfter, let failing, var failure = verdict.failure else { return false }
+        guard let limit = retry.giveUpAfter, let failing, let failure = verdict.failure else { return false }
         switch verdict.outcome {
         case .held(_, _, _, isFault: true), .retry: break
         default: return false
         }
         guard failing >= limit else { return false }
-        failure.message +=
-            "; it has failed for \(writtenTime(.seconds(failing.components.seconds))), and `retry.give_up_after` is \(writtenTime(limit))"
-        failure.retryable = false
-        verdict.outcome = .refused(failure)
+        verdict.outcome = .refused(giveUp(failure, after: failing, limit: limit))
         return true
+    }
+
+    /// Makes the last failure of an upload the one that ends it.
+    ///
+    /// - Parameters:
+    ///   - failing: How long it has been failing.
+    ///   - limit: `retry.give_up_after`.
+    static func giveUp(_ failure: Failure, after failing: Duration, limit: Duration) -> Failure {
+        var failure = failure
+        failure.message +=
+            "; it has failed for \(writtenTime(.seconds(failing.components.seconds))), and `retry.give_up_after` is "
+            + writtenTime(limit)
+        failure.retryable = false
+        return failure
     }
 
     /// An upload waits longer the more bytes of it were wasted. The first time may be an accident.

@@ -233,7 +233,7 @@ final class NetworkInspector: Sendable {
             let paths = depends ? try inspection.possiblePaths() : []
             if depends, !paths.isEmpty { return .over(paths) }
             return !depends && inspection.leadsAnywhere ? .any : .offline("no network interface is up")
-        case .server(let host, let port):
+        case .server(let host, let port, let family):
             if let address = IPAddress(host) { return try inspection.reachability([address], port) }
             if !depends {
                 return inspection.leadsAnywhere || host == "localhost"
@@ -254,7 +254,9 @@ final class NetworkInspector: Sendable {
                 if !mayAskIf { return .over(paths) }
             }
             switch answer(host, servers) {
-            case .known(let addresses): return try inspection.reachability(addresses, port)
+            case .known(let addresses):
+                let usable = addresses.filter(family.includes)
+                return usable.isEmpty ? .over(paths) : try inspection.reachability(usable, port)
             case .pending: return .offline("DNS lookup of \(printable(host)) is in progress")
             // An attempt to connect reports the reason.
             case .unknown: return .over(paths)

@@ -39,6 +39,8 @@ package struct StandaloneNetworkReport: Sendable {
     /// The cost of the networks; `nil` when they could not be inspected.
     private(set) var metering: Metering?
     private var reaches: [String: Reachability] = [:]
+    /// What network managers say.
+    private var managerReport = NetworkReport()
 
     /// - Parameter sites: The location of each destination, as far as the destination could be made.
     package static func make(_ settings: Settings, _ sites: [String: DestinationSite]) async -> StandaloneNetworkReport
@@ -49,10 +51,11 @@ package struct StandaloneNetworkReport: Sendable {
         do { report = try await managers(hearingWiFi: namesWiFi) } catch {
             networkReport.troubles.append("cannot query NetworkManager: \(error)")
         }
+        networkReport.managerReport = report
         var addresses: [String: [IPAddress]] = [:]
         let isHeld = settings.allRules.contains(where: \.dependsOnNetwork)
         for (name, site) in sites {
-            guard case .server(let host, _) = site, addresses[host] == nil else { continue }
+            guard case .server(let host, _, _) = site, addresses[host] == nil else { continue }
             // Errors are dropped here: a request to this address reports the same, in more detail.
             guard isHeld, IPAddress(host) == nil else {
                 addresses[host] = try? await SystemResolver.addresses(of: host)
@@ -76,17 +79,18 @@ package struct StandaloneNetworkReport: Sendable {
                     switch site {
                     case .here: reaches[name] = .local
                     case .folder(let path, let cost): reaches[name] = inspection.reachability(folder: path, cost)
-                    case .server(let host, let port):
+                    case .server(let host, let port, let family):
+                        let usable = (known[host] ?? []).filter(family.includes)
                         reaches[name] =
-                            try known[host].map { try inspection.reachability($0, port) }
-                            ?? .over(try inspection.possiblePaths())
+                            usable.isEmpty
+                            ? .over(try inspection.possiblePaths()) : try inspection.reachability(usable, port)
                     case .addresses(let addresses, let port):
                         reaches[name] = try inspection.reachability(addresses, port)
                     case .anywhere: reaches[name] = .over(try inspection.possiblePaths())
                     }
                 }
                 let refused = try reaches.compactMap { name, reachability in
-                    if case .over(let paths) = reachability, case .server(_, let port)? = sites[name] {
+                    if case .over(let paths) = reachability, case .server(_, let port, _)? = sites[name] {
                         (name, try inspection.refusals(paths, port: port))
                     } else {
                         nil
@@ -110,6 +114,29 @@ package struct StandaloneNetworkReport: Sendable {
                     in: settings.networkRules)
         } catch { networkReport.troubles.append("cannot read the state of the networks: \(error)") }
         return networkReport
+    }
+
+    /// The DNS servers that requests of a command to a destination or hook may ask; `nil` where no rule depends on
+    /// networks.
+    ///
+    /// - Parameter network: With `any`, only networks that are not allowed at all are avoided.
+    /// - Throws: Where the routes cannot be read: then none may be asked.
+    func nameServers(
+        for name: String, _ network: HookNetwork, _ settings: Settings
+    ) async throws -> NameServers? {
+        guard settings.allRules.contains(where: \.dependsOnNetwork) else { return nil }
+        let policy = policy(settings, reaching: name)
+        if network == .policy { return try await Self.nameServers(for: name, policy, managerReport) }
+        let rules = policy.destination(name).rules.networks
+        return try await blocking { [managerReport] in
+            var inspection = try NetworkInspection(
+                metering: Metering(links: try Links.all(), report: managerReport), gatewaysMatter: false)
+            var metering = inspection.metering
+            metering.rules = [settings.policy.rules.networks, rules]
+            return try inspection.nameServers { [metering] paths in
+                paths.contains { metering.judgement(of: $0).forbidden == nil }
+            }
+        }
     }
 
     /// The permitted DNS servers for a destination.

@@ -15,15 +15,20 @@ extension PolicySnapshot {
 
     /// The same for a destination and all folders, with every other route and the reason why it is not used. Queries
     /// the kernel.
-    func explainedRoute(to name: String, at site: DestinationSite?) async -> Admission.RouteChoice? {
+    ///
+    /// - Parameter looksUpNames: Whether the addresses of a name without a network rule may be looked up, which sends
+    ///   queries. Otherwise that route is not known.
+    func explainedRoute(
+        to name: String, at site: DestinationSite?, looksUpNames: Bool = true
+    ) async -> Admission.RouteChoice? {
         let state = destination(name)
         guard var choice = self.choice(to: state, from: nil) else { return nil }
-        guard case .server(let host, let port)? = site else { return choice }
+        guard case .server(let host, let port, let family)? = site else { return choice }
         var paths: [NetworkPath]?
         if case .over(let known) = state.reachability { paths = known }
         // The route is not looked up until a rule depends on it.
-        if paths == nil, blockers(at: name).isEmpty {
-            return await Self.kernelsRoute(to: host, port) ?? choice
+        if paths == nil, looksUpNames, blockers(at: name).isEmpty {
+            return await Self.kernelsRoute(to: host, port, family) ?? choice
         }
         guard let paths else { return choice }
         choice.refused += await Self.refused(paths, port)
@@ -33,13 +38,14 @@ extension PolicySnapshot {
         return choice
     }
 
-    /// ``explainedRoute(to:at:)`` of each destination.
+    /// ``explainedRoute(to:at:looksUpNames:)`` of each destination.
     func explainedRoutes(
-        _ sites: [String: DestinationSite]
+        _ sites: [String: DestinationSite], looksUpNames: Bool = true
     ) async -> [(destination: String, choice: Admission.RouteChoice)] {
         var found: [(destination: String, choice: Admission.RouteChoice)] = []
         for one in settings.destinations {
-            guard let choice = await explainedRoute(to: one.name, at: sites[one.name]) else { continue }
+            guard let choice = await explainedRoute(to: one.name, at: sites[one.name], looksUpNames: looksUpNames)
+            else { continue }
             found.append((one.name, choice))
         }
         return found
@@ -58,8 +64,10 @@ extension PolicySnapshot {
     }
 
     /// The kernel's route to a name without a network rule.
-    private static func kernelsRoute(to host: String, _ port: UInt16) async -> Admission.RouteChoice? {
-        guard let addresses = try? await SystemResolver.addresses(of: host) else { return nil }
+    private static func kernelsRoute(
+        to host: String, _ port: UInt16, _ family: AddressFamily
+    ) async -> Admission.RouteChoice? {
+        guard let addresses = try? await SystemResolver.addresses(of: host).filter(family.includes) else { return nil }
         let found = try? await blocking { () -> (name: String, path: NetworkPath)? in
             var inspection = try NetworkInspection(metering: Metering(links: try Links.all()), gatewaysMatter: false)
             guard case .over(let paths) = try inspection.reachability(addresses, port), let path = paths.first else {

@@ -54,12 +54,17 @@ struct TransferPermit: RequestPermit {
 
     /// A permit of a person: no limit, no ledger.
     ///
-    /// - Parameter interface: The only interface to use; `nil` where any may be used.
-    fileprivate init(byPerson counter: TrafficCounter?, interface: String?, _ rules: RequestRules?) {
+    /// - Parameters:
+    ///   - interface: The only interface to use; `nil` where any may be used.
+    ///   - nameServers: The servers that may be asked for addresses; `nil` where the system may ask any.
+    fileprivate init(
+        byPerson counter: TrafficCounter?, interface: String?, nameServers: NameServers?, _ rules: RequestRules?
+    ) {
+        var allowed: (@Sendable () -> NameServers?)?
+        if let nameServers { allowed = { nameServers } }
         self.init(
-            .person(counter), interface: interface, throttles: [], requestRules: rules, nameServers: nil, account: nil,
-            accounts: [:],
-            onAddressLost: nil)
+            .person(counter), interface: interface, throttles: [], requestRules: rules, nameServers: allowed,
+            account: nil, accounts: [:], onAddressLost: nil)
     }
 
     /// Whether it was granted by the policy of this generation. If not, policy has to decide again before a transfer
@@ -91,8 +96,9 @@ struct TransferPermit: RequestPermit {
         var request = request
         try await requestRules?.prepare(&request)
         // Requests within this machine are not bound to an interface: a helper of the destination may run here.
-        request.interface = WebAddress(request.url).isLoopback ? nil : interface
-        if !WebAddress(request.url).isLoopback { request.nameServers = nameServers?() }
+        let staysHere = WebAddress(request.url).isLoopback && request.proxy?.isHere ?? true
+        request.interface = staysHere ? nil : interface
+        if !staysHere { request.nameServers = nameServers?() }
         request.throttles += throttles
         request.onAddressLost = onAddressLost
         guard let account else {
@@ -225,13 +231,15 @@ extension PolicySnapshot {
     ///   - network: Whether `policy` applies to it.
     ///   - account: The destination or hook.
     ///   - counter: Counts its bytes.
+    ///   - nameServers: The servers that may be asked for addresses; `nil` where the system may ask any.
     func permit(
-        standalone network: HookNetwork, at account: String, _ counter: TrafficCounter
+        standalone network: HookNetwork, at account: String, _ counter: TrafficCounter,
+        nameServers: NameServers? = nil
     ) -> Result<TransferPermit, RequestHeldError> {
         let rules = RequestRules(clocks: SystemClocks())
         if let destination = settings.destination(named: account) { rules.set(destination.policy) }
         return route(for: .command(network), at: account).map { route in
-            TransferPermit(byPerson: counter, interface: route.interface, rules)
+            TransferPermit(byPerson: counter, interface: route.interface, nameServers: nameServers, rules)
         }
     }
 }
@@ -247,7 +255,7 @@ extension TransferPermit {
         let permits = destinations.map { destination in
             let rules = RequestRules(clocks: clocks)
             rules.set(destination.policy)
-            return (destination.name, TransferPermit(byPerson: nil, interface: nil, rules))
+            return (destination.name, TransferPermit(byPerson: nil, interface: nil, nameServers: nil, rules))
         }
         return Dictionary(permits, uniquingKeysWith: { $1 })
     }

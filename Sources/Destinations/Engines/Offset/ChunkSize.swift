@@ -15,7 +15,7 @@ final class ChunkSize: Sendable {
 
     /// After this many requests, a size that has failed is tried again: proxies get new limits. The number doubles each
     /// time the size fails again.
-    private static let forgivingRun = 64
+    static let forgivingRun = 64
     private static let longestRun = 4096
 
     private struct State {
@@ -35,6 +35,8 @@ final class ChunkSize: Sendable {
     }
 
     private let configured: Int64
+    /// No smaller size is tried.
+    private let least: Int64
     private let state: Mutex<State>
 
     /// Unless `chunk_size` is set.
@@ -46,17 +48,18 @@ final class ChunkSize: Sendable {
     }
 
     /// - Parameter chosen: The value of `chunk_size`: 0 for no limit, `nil` where it is not set.
-    convenience init(chosen: Int64?, otherwise: Int64 = standard) {
-        self.init(chosen == 0 ? .max : chosen ?? otherwise)
+    convenience init(chosen: Int64?, otherwise: Int64 = standard, least: Int64 = 0) {
+        self.init(chosen == 0 ? .max : chosen ?? otherwise, least: least)
     }
 
     /// - Parameter configured: `Int64.max` for no limit.
-    init(_ configured: Int64) {
+    init(_ configured: Int64, least: Int64 = 0) {
         self.configured = configured
+        self.least = least
         state = Mutex(State(cap: configured))
     }
 
-    var cap: Int64 { state.withLock { $0.cap } }
+    var cap: Int64 { state.withLock { max($0.cap, least) } }
 
     /// The learned size; `nil` where no request has failed.
     var learned: RequestSize? {
@@ -80,7 +83,7 @@ final class ChunkSize: Sendable {
     /// - Returns: `false` when there is nothing smaller to try.
     func refused(_ size: Int64) -> Bool {
         state.withLock { state in
-            guard size > Self.floor else { return false }
+            guard size > max(Self.floor, least) else { return false }
             state.fail(size, next: max(size / 2, Self.floor))
             return true
         }
@@ -109,6 +112,11 @@ final class ChunkSize: Sendable {
             }
         }
     }
+}
+
+extension RequestSize {
+    /// No size has failed.
+    static let unlimited = RequestSize(most: .max, failed: .max, requiredRun: ChunkSize.forgivingRun)
 }
 
 // Facts about interrupted requests in a checkpoint.

@@ -11,8 +11,8 @@ struct OffsetCheckpoint: EngineCheckpoint {
         [
             EngineFields.all.orphans.name, EngineFields.all.wasReuploaded.name, EngineFields.all.restarts.name,
             EngineFields.all.refusedBefore.name, EngineFields.all.wholeLosses.name, EngineFields.all.leftToOthers.name,
-            EngineFields.all.nameNotFound.name,
-        ] + [fields.rejections.name]
+            EngineFields.all.nameNotFound.name, EngineFields.all.mayBeDoubled.name,
+        ] + [fields.rejections.name] + ConcatenationCheckpoint.lasting
 
     struct Fields: CheckpointFields {
         static let all = Fields()
@@ -23,6 +23,8 @@ struct OffsetCheckpoint: EngineCheckpoint {
         let url = CheckpointField<String?>("url")
         /// The origin of the configured server that has it.
         let server = CheckpointField<String?>("server")
+        /// ``Checkpoint/expires``.
+        let expires = CheckpointField<Int64?>.expires
 
         // MARK: Progress
 

@@ -11,6 +11,33 @@ protocol OffsetDialect: Sendable {
     /// - Throws: ``UploadError``; `CancellationError`.
     func create(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool
 
+    /// Whether a creation that was begun and not answered has made nothing besides the upload of the next one: the
+    /// remote answers a repeated creation with the same upload. Called before the beginning of each creation is
+    /// recorded, and keeps in the checkpoint what the next call needs.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func repeatsCreation(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool
+
+    /// Forgets what ``repeatsCreation(_:_:)`` kept: the creation has left nothing behind.
+    func forgetCreation(_ checkpoint: inout OffsetCheckpoint)
+
+    /// Whether the request that creates an upload may carry the whole file, which is small: ``CreationWithBytes``.
+    ///
+    /// - Throws: ``UploadError``; `CancellationError`.
+    func createsWithBytes(_ order: UploadOrder, _ checkpoint: OffsetCheckpoint) async throws -> Bool
+
+    /// Creates an upload with a request that carries the whole file, and sets `url`. Passes each byte to `digest`.
+    func create(
+        carrying order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> CreationResult
+
+    /// Whether a person gave the upload's own address: then it is never created.
+    func isGiven(_ order: UploadOrder) -> Bool
+
+    /// The error of such an upload that is lost for this reason.
+    func lostGiven(_ order: UploadOrder, _ reason: String) -> UploadError
+
     /// Whether the checkpoint was made with the server that is configured now, as far as it shows.
     func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool
 
@@ -30,6 +57,14 @@ protocol OffsetDialect: Sendable {
     /// In bytes: every request except the last ends at a multiple of it.
     var alignment: Int64 { get }
 
+    /// Every request except the last carries at least this many bytes.
+    var minRequest: Int64 { get }
+
+    /// ``RequestPermit/reserve(for:)``, for a request that has to carry more than its ``allowance(for:)``.
+    func reserve(for count: Int64) async -> Shortage?
+    /// ``RequestPermit/returnReservation(for:sent:)``.
+    func returnReservation(for count: Int64, sent: Int64)
+
     /// Sends bytes `range.lowerBound..<range.upperBound` of the file, and passes each of them to `digest`.
     func send(
         _ range: Range<Int64>, _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
@@ -47,6 +82,10 @@ protocol OffsetDialect: Sendable {
     /// known only at the end, or is a secret.
     func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)?
 
+    /// Whether an upload with every byte is complete. Otherwise it is complete only when the remote says so, and
+    /// ``conclude(_:_:_:)`` completes it.
+    func isWhole(_ checkpoint: OffsetCheckpoint) -> Bool
+
     /// Whether a last request is needed when the remote has every byte: ``conclude(_:_:_:)``.
     var concludes: Bool { get }
 
@@ -63,17 +102,40 @@ protocol OffsetDialect: Sendable {
     /// a proxy that lost its backend.
     func isThere() async throws -> Bool
 
+    /// Whether the upload is a section of a file, which the remote joins with others later. Its end completes no file,
+    /// and a lost section is sent again. The caller checks the staged copy, and sends the file as one upload if the
+    /// remote refuses the section.
+    var isSection: Bool { get }
+
     /// Makes a failure that the engine found, in this destination's name.
     func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure
 }
 
 extension OffsetDialect {
+    func repeatsCreation(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Bool { false }
+    func forgetCreation(_ checkpoint: inout OffsetCheckpoint) {}
+    func createsWithBytes(_ order: UploadOrder, _ checkpoint: OffsetCheckpoint) async throws -> Bool { false }
+    func create(
+        carrying order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, past digest: SentDigest,
+        _ sent: @escaping @Sendable (Int64) -> Void
+    ) async -> CreationResult {
+        CreationResult(answer: .declined, delivery: DeliveryBounds(atLeast: 0, atMost: 0))
+    }
+    func isGiven(_ order: UploadOrder) -> Bool { false }
+    func lostGiven(_ order: UploadOrder, _ reason: String) -> UploadError {
+        error(.protocol, .uploadLost, reason, .failUpload)
+    }
     func objection(to checkpoint: OffsetCheckpoint) -> UploadError? { nil }
     func remains(of checkpoint: OffsetCheckpoint) -> OffsetCheckpoint? { nil }
     func name(of checkpoint: OffsetCheckpoint) -> (id: String, url: String?)? { nil }
     func isProbing(_ checkpoint: OffsetCheckpoint) -> Bool { false }
     var alignment: Int64 { 1 }
+    var minRequest: Int64 { 0 }
+    func reserve(for count: Int64) async -> Shortage? { nil }
+    func returnReservation(for count: Int64, sent: Int64) {}
+    func isWhole(_ checkpoint: OffsetCheckpoint) -> Bool { true }
     var isListed: Bool { false }
+    var isSection: Bool { false }
     var concludes: Bool { false }
     func conclude(
         _ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint, _ reporter: any UploadReporter
@@ -84,10 +146,18 @@ extension OffsetDialect {
     /// The end of a request that begins at `offset` of a file of `size` bytes and carries at most `most`, except for
     /// the alignment.
     func end(from offset: Int64, of size: Int64, atMost most: Int64) -> Int64 {
-        let end = offset + allowance(for: min(size - offset, most))
+        let allowed = offset + allowance(for: min(size - offset, most))
+        let end = min(size, max(allowed, offset + min(minRequest, size - offset)))
         if end == size || alignment <= 1 { return end }
         let aligned = end / alignment * alignment
         return aligned > offset ? aligned : min(size, (offset / alignment + 1) * alignment)
+    }
+
+    /// The fewest bytes that a request at `offset` has to carry; 0 where any number will do.
+    func leastRequest(from offset: Int64, of size: Int64) -> Int64 {
+        if minRequest == 0 && alignment <= 1 { return 0 }
+        let aligned = alignment <= 1 ? 0 : (offset / alignment + 1) * alignment - offset
+        return min(size - offset, max(minRequest, aligned))
     }
 
     /// Makes an error that the engine found, in this destination's name.
@@ -155,6 +225,8 @@ struct SendResult: Sendable {
     var isAboutOffset = false
     /// The answer's text says that the upload was finished before, or that the bytes have the wrong offset.
     var mentionsOffset = false
+    /// The remote marks the answer as its final one to the whole upload, which a refusal then ends.
+    var isFinal = false
 
     init(_ answer: Answer, _ carried: AuthorizedClient.Carried, isOfState: Bool = false, mentionsOffset: Bool = false) {
         self.answer = answer
@@ -177,6 +249,12 @@ struct SendResult: Sendable {
     /// of its bytes were accepted.
     var isConflict: Bool {
         if case .status(let error, _) = answer { error.failure.http == 409 } else { false }
+    }
+
+    /// Makes the result for a request without a readable answer.
+    init(_ carried: AuthorizedClient.Carried) {
+        let error: any Error = if case .failure(let error) = carried.result { error } else { CancellationError() }
+        self.init(.failed(error), carried)
     }
 
     /// Makes the result for a request that was not sent.

@@ -22,7 +22,14 @@ struct OffsetEngine: Sendable {
     }
 
     func upload(_ order: UploadOrder, _ reporter: any UploadReporter) async throws -> RemoteObject {
-        try await order.file.checkStatus(dialect.failure)
+        try await complete(order, reporter).object
+    }
+
+    /// - Returns: With the last checkpoint: the upload may have started again.
+    func complete(
+        _ order: UploadOrder, _ reporter: any UploadReporter
+    ) async throws -> (object: RemoteObject, checkpoint: OffsetCheckpoint) {
+        if !dialect.isSection { try await order.file.checkStatus(dialect.failure) }
         let run = OffsetUpload(self, order, reporter)
         reporter.entered(.opening)
         var offset = run.isConcluding ? order.file.size : try await run.open()
@@ -34,9 +41,10 @@ struct OffsetEngine: Sendable {
             }
             reporter.entered(.finishing)
             if let verified = try await run.confirm(), let outcome = try await run.conclude(verified) {
-                return RemoteObject(
+                let object = RemoteObject(
                     id: outcome.id, url: outcome.url, verifiedBy: outcome.verifiedBy ?? verified,
                     warnings: run.warnings + outcome.warnings)
+                return (object, run.checkpoint)
             }
             // The remote's offset went back behind what it had acknowledged, or it lacks bytes after all.
             offset = run.acknowledged
@@ -53,8 +61,11 @@ extension UploadError {
         if let status = failure.http {
             return (300..<500).contains(status) && status != 408 && status != 425 || status == 507
         }
+        // The address of another upload: the remote has made none.
+        if failure.code == .sameUpload { return true }
         let unheard: [Failure.Code] = [
-            .unreachable, .tls, .noTLS, .proxyRefused, .secretUnreadable, .requestImpossible,
+            .unreachable, .tls, .pinnedKey, .clientCertificate, .noTLS, .proxyRefused, .secretUnreadable,
+            .requestImpossible,
         ]
         return unheard.contains(failure.code)
     }

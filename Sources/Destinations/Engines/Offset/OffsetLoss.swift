@@ -35,7 +35,7 @@ struct OffsetLoss {
     func handleGone(_ isCertain: Bool) async throws -> End {
         // A server that no longer knew the upload when its last bytes came has refused nothing.
         if let refusal, refusal.failure.http.map({ ![404, 410].contains($0) }) ?? true { throw refusal }
-        if acknowledged == size, size > 0 { return .whole }
+        if acknowledged == size, size > 0, !dialect.isSection, dialect.isWhole(progress.checkpoint) { return .whole }
         if acknowledged >= Self.muchProgress || progress.bounds.isDelivered && size >= Self.muchProgress,
             progress.checkpoint.increment(\.goneAnswers) < 3
         {
@@ -44,7 +44,7 @@ struct OffsetLoss {
                 .transient, .uploadMissing, "the upload with \(acknowledged) bytes is not found; asking again",
                 .pending(after: .seconds(15)))
         }
-        if progress.bounds.mayBeWhole || progress.isEndAccepted {
+        if !dialect.isSection, progress.bounds.mayBeWhole || progress.isEndAccepted {
             // The remote may have finished the upload and removed its record, or lost it.
             if engine.gone == .assumeComplete, progress.bounds.isDelivered, !isRefused { return .assumed }
             return try await resendOrGiveUp("the upload is gone", "it is gone after its last byte may have been sent")
@@ -79,7 +79,7 @@ struct OffsetLoss {
                 "the server accepts every byte and loses some each time (\(reason))"
                     + FinalAnswer.doubts(progress.checkpoint).map { "; " + $0 }.joined(), .failUpload)
         }
-        guard !isBack, mayBeWhole else { return .again(reason) }
+        guard !isBack, mayBeWhole, !dialect.isSection else { return .again(reason) }
         // Otherwise a single wrong answer would send the whole file twice.
         if progress.checkpoint.increment(\.foreignAnswers) < 3 {
             try await progress.record()

@@ -33,6 +33,20 @@ extension OffsetUpload {
         return status == 409 || sending.mentionsOffset || sending.delivery.atMost < range.upperBound - range.lowerBound
     }
 
+    /// Handles a conflict over the first bytes of a new section. If it is not at its beginning, it has bytes of another
+    /// upload, to which the remote has given the same address.
+    func requireBeginning() async throws {
+        // Durable before the offset is asked for: after a crash no attempt continues at another upload's offset.
+        checkpoint.isOfAnotherWriter = true
+        try await progress.record()
+        guard try await isAtBeginning() else {
+            throw dialect.error(
+                .protocol, .uploadChanged, "a new part of the file has bytes that were not sent to it", .failUpload)
+        }
+        checkpoint.isOfAnotherWriter = false
+        try await progress.record()
+    }
+
     /// Records the remote's answer to the last byte before any further request.
     func note(_ error: UploadError, _ sending: SendResult, _ end: Int64) async throws {
         guard end == size, progress.note(end: error, isOfState: sending.isAboutOffset) else { return }
@@ -85,6 +99,20 @@ extension OffsetUpload {
         // The remote has every byte, and the refusal of the file is accepted: it is reported as a warning.
         if renewals == earlier, now < size || engine.finalError == .fail { throw error }
         return now
+    }
+
+    /// Handles the remote's own final answer, which is a refusal: the upload is not continued. It is complete only if
+    /// the remote says that, and the refusal is accepted.
+    ///
+    /// - Returns: The size of the file.
+    func afterFinalRefusal() async throws -> Int64 {
+        guard let refusal = FinalAnswer.refusal(in: checkpoint, dialect.failure) else { return try await locate() }
+        guard engine.finalError == .accept, case .at(size) = try await position(), dialect.isWhole(checkpoint) else {
+            throw refusal
+        }
+        located = size
+        try await progress.accepted(size)
+        return size
     }
 
     /// Handles a success without growth, or with an impossible offset: the remote is queried again, three times.

@@ -10,7 +10,7 @@ final class OffsetUpload {
     private(set) var warnings: [String] = []
 
     /// The remote's offset at the last query; `nil` once bytes were sent after that.
-    private var located: Int64?
+    var located: Int64?
     /// Number of answers in this attempt without progress at one offset.
     var standstills = 0
     var unexpectedAnswers = 0
@@ -32,7 +32,7 @@ final class OffsetUpload {
         self.order = order
         self.reporter = reporter
         progress = OffsetProgress(order, reporter)
-        digest = SentDigest(of: order.file)
+        digest = SentDigest(of: engine.dialect.isSection ? nil : order.file)
     }
 
     // MARK: Opening
@@ -41,15 +41,20 @@ final class OffsetUpload {
     func open() async throws -> Int64 {
         guard checkpoint.url != nil else { return try await create() }
         // A person wants the file sent again: earlier refusals and losses do not count.
-        if FinalAnswer.isFromEarlierGeneration(checkpoint, order) { return try await renew("it is tried again") }
+        if FinalAnswer.isFromEarlierGeneration(checkpoint, order), !dialect.isGiven(order) {
+            return try await renew("it is tried again")
+        }
         // Bytes at another server are of no use, and new bytes must not go there.
         guard dialect.isOurs(checkpoint) else { return try await renew("the destination is another server now") }
+        if checkpoint.isFinalAnswer { return try await afterFinalRefusal() }
         return try await locate()
     }
 
     private func create() async throws -> Int64 {
+        if let offset = try await createWithBytes() { return offset }
         let before = checkpoint
-        if checkpoint.isCreating { checkpoint.increment(\.orphans) }
+        let isRepeated = try await dialect.repeatsCreation(order, &progress.checkpoint)
+        if checkpoint.isCreating, !isRepeated { checkpoint.increment(\.orphans) }
         checkpoint.isCreating = true
         try await reporter.record(checkpoint.stored)
         let isKnown: Bool
@@ -62,7 +67,12 @@ final class OffsetUpload {
                 // The creation has made an upload that cannot be used.
                 try await forget()
             } else if error.leavesNothingBehind {
-                checkpoint.isCreating = false
+                // An earlier creation that this one repeats is still without an answer.
+                checkpoint.isCreating = before.isCreating && isRepeated
+                if !checkpoint.isCreating { dialect.forgetCreation(&progress.checkpoint) }
+                try await reporter.record(checkpoint.stored)
+            } else {
+                // What the dialect has learned from the answer.
                 try await reporter.record(checkpoint.stored)
             }
             throw error
@@ -92,6 +102,16 @@ final class OffsetUpload {
         // created.
         if let objection { throw objection }
         return isKnown ? try await locate() : 0
+    }
+
+    /// - Returns: `nil` where the upload has to be created without bytes.
+    private func createWithBytes() async throws -> Int64? {
+        let creation = CreationWithBytes(
+            engine: engine, order: order, progress: progress, digest: digest, reporter: reporter)
+        guard let created = try await creation.run() else { return nil }
+        guard let offset = created.offset, (0...size).contains(offset) else { return try await locate() }
+        if created.isConfirmed { located = offset }
+        return offset
     }
 
     /// Queries the remote's offset, and uses its answer.
@@ -134,7 +154,7 @@ final class OffsetUpload {
         return nil
     }
 
-    private func isAtBeginning() async throws -> Bool {
+    func isAtBeginning() async throws -> Bool {
         if case .at(0) = try await dialect.locate(order, &progress.checkpoint) { true } else { false }
     }
 
@@ -161,12 +181,24 @@ final class OffsetUpload {
         // The bytes that an earlier attempt sent were read from this copy.
         try await digest.begin(at: offset, dialect.failure)
         let reach = progress.bounds.reachBefore
+        // A quota that cuts a request of the smallest size would have paid for bytes that the remote does not keep. The
+        // sections of one file reserve together.
+        let least = dialect.leastRequest(from: offset, of: size)
+        let isForced = !dialect.isSection && dialect.allowance(for: least) < least
+        if isForced, let shortage = await dialect.reserve(for: end - offset) {
+            throw UploadError(
+                dialect.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
+                remedy: .lackQuota(after: shortage.after))
+        }
+        var sentBytes: Int64 = 0
+        defer { if isForced { dialect.returnReservation(for: end - offset, sent: sentBytes) } }
         if progress.bounds.enter(to: end) { try await progress.record() }
         located = nil
         let reporter = reporter
         var sending = await dialect.send(
             offset..<end, order, &progress.checkpoint, past: digest,
             { reporter.sending(offset + min($0, end - offset)) })
+        sentBytes = sending.bytesSent
         if let damage = digest.damage(dialect.failure) { throw damage }
         if let error = sending.error { sending.isAboutOffset = isAboutOffset(error, sending, offset..<end, reach) }
         // A request that is refused for its offset has delivered nothing, however many of its bytes left.
@@ -176,6 +208,11 @@ final class OffsetUpload {
         } else {
             progress.bounds.ended(from: offset, sending.delivery)
         }
+        if sending.isFinal, let error = sending.error {
+            FinalAnswer.noteFinal(error, order, in: &progress.checkpoint)
+            try await progress.record()
+            return try await afterFinalRefusal()
+        }
         switch sending.answer {
         case .accepted(let new?) where new > offset && new <= end:
             return try await advance(to: new, of: end - offset, isWhole: new == end)
@@ -183,8 +220,11 @@ final class OffsetUpload {
         case .status(let error, let again):
             try await note(error, sending, end)
             // The remote may have refused the credential, and not the file: the next attempt asks, with a renewed
-            // credential.
-            if end == size, error.failure.http == 401 { throw error }
+            // credential. An answer that refuses neither ends no attempt.
+            if end == size, error.failure.http == 401, !error.remedy.endsOnlyAttempt { throw error }
+            if dialect.isSection, sending.isConflict, reach == 0, checkpoint.acceptedOffset == nil {
+                try await requireBeginning()
+            }
             return try await status(from: offset, error, again, isOfPlace: sending.isAboutOffset)
         case .tooMuch(let error):
             try await note(error, sending, end)
@@ -235,7 +275,7 @@ final class OffsetUpload {
         case .done(let outcome): return outcome
         case .incomplete(let error):
             // An offset was out of date, or the remote lost bytes that it had acknowledged.
-            if try await locate() == size { throw error }
+            if try await locate() == size, !checkpoint.isAssumedComplete { throw error }
             checkpoint.concludesFrom = nil
             try await progress.record()
             return nil
@@ -291,7 +331,9 @@ final class OffsetUpload {
     /// How the file was verified, where only the remote's byte count proves it. The text differs if no answer to the
     /// last byte was received.
     private var byOffset: String {
-        size == 0 || checkpoint.isEndAnswered || progress.isEndAccepted ? "offset" : FinalAnswer.unanswered
+        let isAnswered = size == 0 || checkpoint.isEndAnswered || progress.isEndAccepted
+        // The request that completes the upload is still to be sent, and its answer counts.
+        return isAnswered || !dialect.isWhole(checkpoint) ? "offset" : FinalAnswer.unanswered
     }
 
     private func completed(_ how: String) -> String {
@@ -317,6 +359,10 @@ final class OffsetUpload {
     /// Forgets the upload and creates a new one at offset 0.
     @discardableResult
     private func renew(_ reason: String) async throws -> Int64 {
+        if dialect.isGiven(order) {
+            try await progress.record()
+            throw dialect.lostGiven(order, reason)
+        }
         try await forget()
         renewals += 1
         if renewals > 1 {

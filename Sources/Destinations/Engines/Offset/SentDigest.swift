@@ -27,33 +27,36 @@ final class SentDigest: BodyCheck {
         }
     }
 
-    private let file: StagedFile
+    private let file: StagedFile?
     private let state = Mutex(State())
 
-    init(of file: StagedFile) { self.file = file }
+    /// - Parameter file: `nil` for a section of a file, of which no digest is known: nothing is computed.
+    init(of file: StagedFile?) { self.file = file }
 
     /// Prepares for a request that begins at `offset`. Earlier bytes that did not leave in this attempt are read from
     /// the copy.
     ///
     /// - Throws: ``UploadError`` when the copy cannot be read; `CancellationError`.
     func begin(at offset: Int64, _ failure: StagedFile.MakeFailure) async throws {
+        guard let file else { return }
         let read = state.withLock { state in
             if !state.goesOn(at: offset), offset < state.position { state = State() }
             return state.position..<offset
         }
         if !read.isEmpty {
-            do { try await blocking { [self] in try add(read) } } catch let error as SystemError {
+            do { try await blocking { [self] in try add(read, of: file) } } catch let error as SystemError {
                 throw UploadError(failure(.local, .stagedUnreadable, "\(error)", true), remedy: .restage(.unreadable))
             }
         }
         state.withLock { $0.begin() }
     }
 
-    private func add(_ range: Range<Int64>) throws(SystemError) {
+    private func add(_ range: Range<Int64>, of file: StagedFile) throws(SystemError) {
         try readPieces(of: file.place, range) { append($0) }
     }
 
     func admit(_ bytes: UnsafeRawBufferPointer, at offset: Int64) throws(SourceProblem) {
+        if file == nil { return }
         let isNext = state.withLock { $0.goesOn(at: offset) }
         if isNext { append(bytes) }
         if !isNext || hasDiffered { throw SourceProblem(description: "the bytes are not those that were staged") }
@@ -68,7 +71,8 @@ final class SentDigest: BodyCheck {
     }
 
     private var hasDiffered: Bool {
-        state.withLock { state in
+        guard let file else { return false }
+        return state.withLock { state in
             state.position == file.size && Hasher(copying: state.hasher).finish() != file.sha256
         }
     }
@@ -76,6 +80,6 @@ final class SentDigest: BodyCheck {
     /// The error that the copy differs from its record; `nil` as long as nothing shows it.
     func damage(_ failure: StagedFile.MakeFailure) -> UploadError? {
         guard hasDiffered else { return nil }
-        return file.changed("no longer has the content that was staged", failure)
+        return file?.changed("no longer has the content that was staged", failure)
     }
 }

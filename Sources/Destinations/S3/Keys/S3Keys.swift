@@ -66,11 +66,13 @@ actor S3Keys: S3KeySource {
         self.now = now
         switch source {
         case .words(let id, let secret, let token):
-            let token = token.map { [CredentialProvider.Header("token", $0)] } ?? []
+            let token = token.map { [CredentialProvider.Header("token", $0, key: "session_token")] } ?? []
             provider = CredentialProvider(
-                [.init("id", id), .init("secret", secret)] + token, reader: reader, areSent: false)
+                [.init("id", id, key: "access_key"), .init("secret", secret, key: "secret_key")] + token,
+                reader: reader, areSent: false)
         case .document(let source, _):
-            provider = CredentialProvider([.init("document", source)], reader: reader, areSent: false)
+            provider = CredentialProvider(
+                [.init("document", source, key: "credentials")], reader: reader, areSent: false)
         }
     }
 

@@ -155,14 +155,15 @@ struct S3SignedHosts: Sendable {
     /// Returns the possible prefixes of the key in the path of an address there: the bucket, or nothing where the host
     /// names the bucket. Any other host below one of these is another bucket's.
     func starts(at address: WebAddress) -> [String] {
-        let places = others.map { WebAddress("https://\($0)").host }
-        let all = [endpoint.host] + places
+        let places = others.map { WebAddress("https://\($0)").normalHost }
+        let all = [endpoint.normalHost] + places
         let name = bucket.lowercased()
-        if all.contains(where: { address.host == "\(name).\($0)" }) { return [""] }
-        guard all.contains(address.host) else { return [] }
+        let host = address.normalHost
+        if all.contains(where: { host == "\(name).\($0)" }) { return [""] }
+        guard all.contains(host) else { return [] }
         // When a person names a host, or a host that belongs to one bucket, the person is responsible for which bucket
         // that is.
-        let isOwn = places.contains(address.host) || address.host.hasPrefix("\(name).")
+        let isOwn = places.contains(host) || host.hasPrefix("\(name).")
         return ["/\(bucket)"] + (isOwn ? [""] : [])
     }
 
@@ -176,7 +177,8 @@ struct S3SignedHosts: Sendable {
         let own = [endpoint.authority ?? ""]
         for place in own + others {
             let allowed = WebAddress("\(address.scheme ?? "https")://\(place)")
-            let isThere = address.host == allowed.host || address.host.hasSuffix(".\(allowed.host)")
+            let (host, home) = (address.normalHost, allowed.normalHost)
+            let isThere = host == home || host.hasSuffix(".\(home)")
             if isThere, let port = Self.port(address), port == Self.port(allowed) { return nil }
         }
         return "gives an address at \(shown), which is neither at \(own[0]) nor among `presign.hosts`"

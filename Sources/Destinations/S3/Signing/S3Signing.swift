@@ -112,7 +112,7 @@ extension AuthorizedClient {
             remember([current.key.id, current.key.secret] + [current.key.token].compactMap { $0 })
             return current
         } catch  where error is SecretError || error is S3Keys.UnusableKeyError {
-            throw UploadError(failure(.auth, .secretUnreadable, "\(error)", retryable: true), remedy: .authenticate)
+            throw unreadable(error)
         }
     }
 

@@ -5,6 +5,7 @@ internal import Core
 internal import Daemon
 internal import Destinations
 internal import Digests
+internal import Linux
 
 extension Verb {
     static let check: Verb = Verb(
@@ -16,10 +17,11 @@ extension Verb {
                 + "only what they name.",
             "With --test-file it also sends a small file to each destination that accepts uploads, and removes it there: "
                 + "a text, or a short video for services that take only videos. `removable` sends it only to a "
-                + "destination that can remove it, `any` to all. The file obeys `policy`, except quotas. A bucket that "
-                + "keeps versions keeps the removed file as an old version.",
+                + "destination that can remove it, `any` to all. The file obeys `policy`, except quotas and `bandwidth`. A bucket that "
+                + "keeps versions keeps the removed file as an old version. With --test-size the file has that size, "
+                + "and the output says how fast it was.",
             "The other requests ignore quotas, windows, pauses and rules about metered networks; only a network with "
-                + "`allowed: false` is avoided. The output says how many bytes it sent and received, which count "
+                + "`allowed: false` is avoided, also for DNS. The output says how many bytes it sent and received, which count "
                 + "neither in quotas nor in `usage`.",
             "With --running the daemon does the check, with its own permissions and its loaded configuration. Its "
                 + "requests obey `policy`, and count in quotas and in `usage`. A destination with a hold is not "
@@ -32,6 +34,7 @@ extension Verb {
             Option("folder", "NAME", takes: .folders, "only this folder"),
             Option("destination", "NAME", takes: .destinations, "only this destination"),
             .testFile("send one file to each destination, and remove it there; nothing is sent by default"),
+            Option("test-size", "SIZE", "with --test-file: the size of that file, to see the speed; 100MB at most"),
             .json, .config,
             Option(
                 "socket", "PATH", takes: .file, "with --running: " + Option.socket.summary),
@@ -40,11 +43,16 @@ extension Verb {
             ("sluice check --config ./sluice.yaml", "Checks a new configuration before the first start."),
             ("sudo -u sluice sluice check", "Checks with the permissions of the service."),
             ("sluice check --running --destination nas", "Lets the daemon check one destination."),
+            (
+                "sluice check --destination nas --test-file removable --test-size 10MB",
+                "Sends 10 MB, says how fast that was, and removes the file."
+            ),
         ]
     ) { call in
         let request = CheckRequest(
             folder: call.arguments.text("folder"), destination: call.arguments.text("destination"))
         let testFile = try call.testFile(.check)
+        let testSize = try call.testSize(testFile)
         if call.arguments.has("running") {
             if testFile != nil { throw Arguments.usage("--test-file does not go with --running", .check) }
             return try call.report(try await call.withClient { try await $0.check(request) }.checks)
@@ -64,7 +72,7 @@ extension Verb {
         let findings =
             request.isAll
             ? await configurationFindings(loaded, call) : await Checks.standalone(settings, request)
-        return try call.report(findings + (await testFindings(settings, findings, testFile)))
+        return try call.report(findings + (await testFindings(settings, findings, testFile, size: testSize)))
     }
 }
 
@@ -80,7 +88,11 @@ extension Option {
 }
 
 /// Sends a test file to each destination that the findings name and that has not failed.
-func testFindings(_ settings: Settings, _ findings: [CheckFinding], _ rule: TestFileRule?) async -> [CheckFinding] {
+///
+/// - Parameter size: Of the file, to measure the speed; `nil` for a small one that is not measured.
+func testFindings(
+    _ settings: Settings, _ findings: [CheckFinding], _ rule: TestFileRule?, size: Int? = nil
+) async -> [CheckFinding] {
     guard let rule, rule != .none else { return [] }
     var tested: [CheckFinding] = []
     for one in settings.destinations {
@@ -88,16 +100,36 @@ func testFindings(_ settings: Settings, _ findings: [CheckFinding], _ rule: Test
             found.verdict != .failed
         else { continue }
         let isForVideos = DestinationTable.builtIn.contains { $0.type.name == one.type && $0.type.takesOnlyVideos }
-        let content =
+        let small =
             isForVideos
             ? DemoVideo.content(frames: 5)
             : Array("Sluice sent this file to try the destination, and removes it.\n".utf8)
+        let content = size.map { enlarged(small, to: $0, isVideo: isForVideos) } ?? small
         let file = TestUpload.File(
             ending: isForVideos ? "mov" : "txt", mediaType: isForVideos ? "video/quicktime" : "text/plain",
             content: content, sha256: Hasher.digest(.sha256, of: content))
-        tested.append(await TestUpload(file, mayStay: rule == .any).finding(settings, to: one.name))
+        let test = TestUpload(file, mayStay: rule == .any, isMeasured: size != nil)
+        tested.append(await test.finding(settings, to: one.name))
     }
     return tested
+}
+
+/// The content with bytes behind it that no compression shortens; a video's are in a box that players skip (`free`,
+/// QuickTime File Format Specification).
+private func enlarged(_ content: [UInt8], to size: Int, isVideo: Bool) -> [UInt8] {
+    let head = isVideo ? 8 : 0
+    let missing = size - content.count - head
+    guard missing > 0 else { return content }
+    var enlarged = content
+    enlarged.reserveCapacity(size)
+    if isVideo {
+        withUnsafeBytes(of: UInt32(missing + head).bigEndian) { enlarged += $0 }
+        enlarged += Array("free".utf8)
+    }
+    // Longer than the distance over which common compression finds repetitions (RFC 1951: 32 KiB).
+    let noise = Random.bytes(64 << 10)
+    while enlarged.count < size { enlarged += noise.prefix(size - enlarged.count) }
+    return enlarged
 }
 
 extension Invocation {
@@ -108,6 +140,17 @@ extension Invocation {
             throw Arguments.usage("--test-file takes removable, any or none, not `\(printable(word))`", verb)
         }
         return rule
+    }
+
+    /// - Throws: The usage error for a size without a test file, or out of bounds.
+    fileprivate func testSize(_ rule: TestFileRule?) throws -> Int? {
+        guard let written = arguments.text("test-size") else { return nil }
+        guard let rule, rule != .none else { throw Arguments.usage("--test-size goes with --test-file", .check) }
+        guard let size = readBytes(written), (1...100_000_000).contains(size) else {
+            throw Arguments.usage(
+                "--test-size takes an amount like 10MB, at most 100MB, not `\(printable(written))`", .check)
+        }
+        return Int(size)
     }
 
     /// Prints the findings.
@@ -130,7 +173,11 @@ extension Invocation {
 }
 
 /// Checks of the configuration and everything that it names.
-func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -> [CheckFinding] {
+///
+/// - Parameter contacts: Whether destinations are contacted.
+func configurationFindings(
+    _ loaded: LoadedSettings, _ call: Invocation, contacts: Bool = true
+) async -> [CheckFinding] {
     var findings = loaded.warnings.map {
         CheckFinding(
             about: "config", name: $0.place, CheckResult(.warning, ($0.key.isEmpty ? "" : "\($0.key): ") + $0.text))
@@ -139,7 +186,7 @@ func configurationFindings(_ loaded: LoadedSettings, _ call: Invocation) async -
         let path = ConfigurationFile(call.arguments, call.console).path
         findings.append(CheckFinding(about: "config", name: path.display, CheckResult(.ok, "valid")))
     }
-    return findings + (await Checks.standalone(loaded.settings))
+    return findings + (await Checks.standalone(loaded.settings, contacts: contacts))
 }
 
 /// One line for each finding: verdict, subject, name, and state; the state goes below if there is no space beside.
@@ -157,10 +204,30 @@ func findingLines(_ findings: [CheckFinding], _ console: Console) -> [String] {
         let start = verdict + "  " + filled(finding.about, to: about) + "  "
         let detail = printable(finding.detail)
         let indent = 7 + 2 + about + 2 + name + 2
+        let steps = stepLines(finding.steps ?? [], console)
         if displayWidth(finding.name) <= name, indent + displayWidth(detail) <= console.width {
-            return [start + filled(finding.name, to: name) + "  " + detail]
+            return [start + filled(finding.name, to: name) + "  " + detail] + steps
         }
         let below = wrapped(detail, width: console.width, indent: 9).split(separator: "\n")
-        return [start + finding.name] + below.map(String.init)
+        return [start + finding.name] + below.map(String.init) + steps
+    }
+}
+
+/// The way to a destination, below its finding.
+private func stepLines(_ steps: [CheckStep], _ console: Console) -> [String] {
+    steps.flatMap { step -> [String] in
+        let mark =
+            switch step.verdict {
+            case .ok: ""
+            case .warning: "warning: "
+            case .failed: "failed: "
+            }
+        let start = "         " + filled(step.step.rawValue, to: 11) + "  "
+        let text = mark + printable(step.detail)
+        let indent = displayWidth(start)
+        if indent + displayWidth(text) <= console.width { return [start + text] }
+        let lines = wrapped(text, width: console.width, indent: indent).split(separator: "\n").map(String.init)
+        guard let first = lines.first else { return [start] }
+        return [start + first.dropFirst(indent)] + lines.dropFirst()
     }
 }

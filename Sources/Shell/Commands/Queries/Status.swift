@@ -72,7 +72,7 @@ private func follow(_ call: Invocation, _ client: ControlClient) async throws {
 }
 
 /// Whether no daemon answers, or one that is starting or stopping.
-private func isAbsence(_ error: any Error) -> Bool {
+func isAbsence(_ error: any Error) -> Bool {
     switch error {
     case is ControlError: true
     case let refusal as Refusal: refusal.code == .unavailable

@@ -29,7 +29,7 @@ extension Verb {
     }
 }
 
-private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [String] {
+func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [String] {
     view.answers.flatMap { answer in
         let head = answer.path + (answer.destination.map { " to \($0)" } ?? "")
         let state = answer.state.rawValue.replacing("_", with: " ")
@@ -40,8 +40,7 @@ private func whyLines(_ view: WhyView, _ console: Console, now: WallTime) -> [St
             lines.append("  " + holdText(hold, now) + ", since \(Units.moment(hold.since, now: now))")
         }
         if let way = answer.way {
-            let place = [way.interface.map { "by \($0)" }, way.address.map { "from \($0)" }].compactMap { $0 }
-            lines.append("  route: " + printable((place + [way.text]).joined(separator: ", ")))
+            lines.append("  route: " + routeText(way))
         }
         for other in answer.otherWays ?? [] {
             lines.append("  not by \(printable(other.interface ?? "")): \(printable(other.text))")

@@ -131,7 +131,7 @@ struct S3SignerTests {
         let scene = try Scene()
         #expect(
             await scene.destination.check()
-                == CheckResult(.ok, "the signer's addresses work, and the bucket has 0 object(s)"))
+                == CheckResult(.ok, "the signer's addresses work, and the bucket has 0 object(s)").about(.credentials))
         scene.signer.change { $0.refused = ["list", "uploads"] }
         // Started without a received answer: it cannot be found, and is started again.
         scene.emulator.script(.create, .loseReply)

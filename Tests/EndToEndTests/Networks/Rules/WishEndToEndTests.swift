@@ -156,7 +156,8 @@ struct WishEndToEndTests {
             try await fixture.status()?.counts.completed == 6
         }
         let later = try await scene.bytes("lte")
-        #expect(later == sent, "\(later) \(sent)")
+        // A server may close a connection that was kept, which is answered with one packet.
+        #expect(later - sent <= 60, "\(later) \(sent)")
         #expect(try await scene.bytes("wan") > 4_000_000)
     }
 }

@@ -1,0 +1,49 @@
+package import Core
+
+// The views of signing in to the web page.
+
+/// A request for a link to the web page.
+package struct WebLinkRequest: Codable, Sendable, Hashable {
+    /// What the person who opens it may do.
+    package var role: ControlRole
+
+    package init(role: ControlRole = .operate) { self.role = role }
+}
+
+/// A link to the web page, good once.
+package struct WebLinkView: Codable, Sendable, Hashable {
+    /// The same page by each name and address of this machine.
+    package var urls: [String]
+    /// How long the link is good, in seconds.
+    package var seconds: Int64
+
+    package init(urls: [String], seconds: Int64) {
+        self.urls = urls
+        self.seconds = seconds
+    }
+}
+
+/// The body of a request to sign in.
+package struct SignInRequest: Codable, Sendable, Hashable {
+    /// Of a link; absent with a token.
+    package var code: String?
+
+    package init(code: String? = nil) { self.code = code }
+}
+
+/// The sign-in of a browser.
+package struct SessionView: Codable, Sendable, Hashable {
+    /// The name of the token, or of the user who made the link.
+    package var name: String
+    package var role: ControlRole
+    /// Goes with every change, as `X-Sluice-Token`; only in the answer to signing in.
+    package var token: String?
+    package var until: String
+
+    package init(name: String, role: ControlRole, token: String? = nil, until: String) {
+        self.name = name
+        self.role = role
+        self.token = token
+        self.until = until
+    }
+}

@@ -1,0 +1,146 @@
+package import Core
+internal import Linux
+internal import WebServer
+
+/// Who makes a request over TCP, and what they may do.
+package struct ControlClientIdentity: Hashable, Sendable {
+    /// Of the token, or of the user who ran `sluice web`.
+    package var name: String
+    package var role: ControlRole
+
+    package init(name: String, role: ControlRole) {
+        self.name = name
+        self.role = role
+    }
+}
+
+/// For an address that other machines reach: clients with a token, and browsers that have signed in.
+///
+/// A web page may make a browser send requests to this address under a name that temporarily resolves to it (DNS
+/// rebinding). Such a request has that name in `Host`, and not an address or one of our names. Requests of other pages
+/// have a foreign `Origin`, and are refused. A browser's cookie is good for reading alone: every change needs a token,
+/// which no browser adds by itself.
+final class TokenAuthorizer: Authorizer {
+    private let listen: ListenAddress
+    private let names: Set<String>
+    private let tokens: ControlTokens
+    /// `nil`: the address serves no page.
+    private let sessions: WebSessions?
+
+    /// The header of the page's token.
+    static let pageTokenHeader = "x-sluice-token"
+
+    init(
+        listen: ListenAddress, names: [String], tokens: ControlTokens, sessions: WebSessions?
+    ) {
+        self.listen = listen
+        self.names = Set(names).union(["localhost"])
+        self.tokens = tokens
+        self.sessions = sessions
+    }
+
+    func denial(of request: WebRequest) -> WebDenial? {
+        guard let host = request.host, isOwn(host) else {
+            return .make(
+                421, "misdirected",
+                "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not a name of this daemon; add names "
+                    + "under `control.hosts`")
+        }
+        if let origin = request.headers["origin"], !Self.isSame(origin, request.headers["host"]) {
+            return .make(403, "forbidden", "web pages of other origins may send no requests here")
+        }
+        if isPublic(request) { return nil }
+        // A browser names the site of a page that makes it send something (Fetch Metadata Request Headers, section 2.3);
+        // another port of this machine is the same site.
+        if let site = request.headers["sec-fetch-site"], site != "same-origin", site != "none" {
+            return .make(403, "forbidden", "web pages of other origins may send no requests here")
+        }
+        if client(of: request) != nil { return nil }
+        guard request.bearer != nil || request.headers[Self.pageTokenHeader] != nil else {
+            return .make(
+                401, "unauthorized", "this address needs a token: `Authorization: Bearer …`",
+                [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        }
+        return .make(
+            401, "unauthorized", "the token is wrong",
+            [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")], delay: WebDenial.wrongToken)
+    }
+
+    func changeDenial(of request: WebRequest) async -> String? {
+        // A code of `sluice web` is its own credential.
+        if isPublic(request) { return nil }
+        guard let client = client(of: request) else { return "a change needs a token" }
+        guard client.role == .operate else {
+            return "`\(client.name)` may only view (role: view)"
+        }
+        return nil
+    }
+
+    func name(of request: WebRequest) -> String {
+        let address = request.peer.address ?? "unknown"
+        return client(of: request).map { "\($0.name) (\(address))" } ?? address
+    }
+
+    /// The client of a request, by the strongest of its credentials.
+    func client(of request: WebRequest) -> ControlClientIdentity? {
+        if let bearer = request.bearer { return tokens.client(bearer) }
+        if let given = request.headers[Self.pageTokenHeader] {
+            // Only our own page sends it, and browsers say so.
+            let isOfPage = request.headers["sec-fetch-site"] == "same-origin" || request.headers["origin"] != nil
+            return isOfPage ? session(.page, given)?.client : nil
+        }
+        guard request.method == "GET" || request.method == "HEAD",
+            let sessions, let cookie = request.cookie(named: sessions.cookieName)
+        else { return nil }
+        return session(.cookie, cookie)?.client
+    }
+
+    /// The session of a cookie or of a page's token, as long as the token that it began with is valid.
+    func session(_ purpose: WebSessions.Purpose, _ text: String) -> WebSessions.Session? {
+        guard let sessions, let session = sessions.session(purpose, text) else { return nil }
+        guard session.origin == .token else { return session }
+        return tokens.secret(of: session.client).flatMap { sessions.matches(session, secret: $0) ? session : nil }
+    }
+
+    /// The session that a configured token begins; `nil` where a request has none.
+    func beginSession(_ request: WebRequest) -> WebSessions.Session? {
+        guard let sessions, let bearer = request.bearer, let client = tokens.client(bearer) else { return nil }
+        return sessions.begin(client, secret: bearer)
+    }
+
+    /// Whether a request needs no token: the page's own files hold no secret, and signing in brings its own.
+    private func isPublic(_ request: WebRequest) -> Bool {
+        guard sessions != nil else { return false }
+        switch request.method {
+        case "GET", "HEAD": return PageAssets.isPage(request.path)
+        case "POST": return request.path == "/v1/session" && request.bearer == nil
+        default: return false
+        }
+    }
+
+    private func isOwn(_ host: String) -> Bool {
+        if names.contains(host) { return true }
+        guard let address = IPAddress(host) else { return false }
+        if names.contains(address.description) || address.isLoopback { return true }
+        // A server that listens on all addresses has all of this machine's.
+        return IPAddress(listen.host).map { $0.isUnspecified ? OwnAddresses.contains(address) : $0 == address }
+            ?? OwnAddresses.contains(address)
+    }
+
+    /// After the scheme, an origin has the same form as `Host` (RFC 6454, section 6.1).
+    private static func isSame(_ origin: String, _ host: String?) -> Bool {
+        guard let scheme = origin.firstIndex(of: ":"), let host else { return false }
+        return origin[scheme...].lowercased() == "://" + host.lowercased()
+    }
+}
+
+extension WebRequest {
+    /// The value of a cookie (RFC 6265, section 4.2.1).
+    func cookie(named name: String) -> String? {
+        for pair in (headers["cookie"] ?? "").split(separator: ";") {
+            let trimmed = pair.drop { $0 == " " }
+            if trimmed.hasPrefix(name + "=") { return String(trimmed.dropFirst(name.count + 1)) }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,55 @@
+internal import Core
+internal import WebServer
+
+/// The files of the web page, which are part of the program.
+enum PageAssets {
+    /// Whether a path belongs to the page: its files need no token, for they hold no secret.
+    static func isPage(_ path: String) -> Bool { path == "/" || path.hasPrefix("/assets/") }
+
+    /// The page may load its own files, and nothing else; nothing may frame it; no text becomes markup or a script
+    /// (Content Security Policy Level 3; Trusted Types).
+    static let policy =
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+    private static let headers = [
+        ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
+        ("Referrer-Policy", "no-referrer"), ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-cache"), ("Vary", "Accept-Encoding"),
+    ]
+
+    /// A path of the page without a file is 404.
+    static func reply(to request: WebRequest) -> WebReply {
+        let name = request.path == "/" ? "index.html" : String(request.path.dropFirst("/assets/".count))
+        guard let file = EmbeddedPage.files.first(where: { $0.name == name }) else {
+            var reply = WebReply.text(404, "the web page has no such file")
+            reply.headers += headers
+            return reply
+        }
+        let tag = "\"\(file.digest)\""
+        let head = headers + [("ETag", tag), ("Content-Type", type(of: name))]
+        // RFC 9110, section 13.1.2.
+        if let known = request.headers["if-none-match"], known.contains(tag) {
+            return WebReply(status: 304, headers: head, body: .none)
+        }
+        guard request.headers["accept-encoding"]?.lowercased().contains("gzip") == true else {
+            var reply = WebReply.text(406, "the web page is sent with the coding gzip alone: `curl --compressed`")
+            reply.headers += headers
+            return reply
+        }
+        let text = file.gzip.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }
+        return WebReply(
+            status: 200, headers: head + [("Content-Encoding", "gzip")], body: .bytes(bytes(base64: text) ?? []))
+    }
+
+    private static func type(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        case "webmanifest", "json": "application/json"
+        default: "application/octet-stream"
+        }
+    }
+}

@@ -1,0 +1,30 @@
+internal import API
+internal import Core
+internal import Linux
+
+/// Makes links to the web page that sign in the browser that opens them.
+struct PageLinks: Sendable {
+    let sessions: WebSessions
+    let listen: ListenAddress
+    /// The port, which the kernel may have chosen.
+    let port: Int
+    let hosts: [String]
+    let isTLS: Bool
+
+    /// - Parameter who: The user who asked.
+    func make(_ request: WebLinkRequest, by who: String) throws -> WebLinkView {
+        let code = sessions.makeCode(for: ControlClientIdentity(name: who, role: request.role))
+        return WebLinkView(
+            urls: try places().map { "\(isTLS ? "https" : "http")://\($0):\(port)/#code=\(code)" },
+            seconds: WebSessions.codeLifetime.components.seconds)
+    }
+
+    /// The names and addresses by which browsers reach the page, the likeliest first.
+    private func places() throws -> [String] {
+        func host(_ address: IPAddress) -> String { address.isIPv6 ? "[\(address)]" : "\(address)" }
+        let names = hosts.map { name in IPAddress(name).map(host) ?? name }
+        guard let address = IPAddress(listen.host) else { return names + [listen.host] }
+        guard address.isUnspecified else { return names + [host(address)] }
+        return names + OwnAddresses.reachable().map(host) + ["localhost"]
+    }
+}

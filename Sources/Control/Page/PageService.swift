@@ -1,0 +1,69 @@
+internal import API
+internal import Core
+internal import Linux
+internal import WebServer
+
+/// Serves the web page's own files, and signs browsers in and out.
+struct PageService: Sendable {
+    private let sessions: WebSessions
+    private let authorizer: TokenAuthorizer
+
+    init(_ sessions: WebSessions, _ authorizer: TokenAuthorizer) {
+        self.sessions = sessions
+        self.authorizer = authorizer
+    }
+
+    /// A file of the page; `nil` for any other request.
+    func asset(for request: WebRequest) -> WebReply? {
+        guard request.method == "GET" || request.method == "HEAD", PageAssets.isPage(request.path) else { return nil }
+        return PageAssets.reply(to: request)
+    }
+
+    /// The session of the cookie.
+    func session(_ request: WebRequest) throws -> WebReply {
+        guard let text = request.cookie(named: sessions.cookieName), let session = authorizer.session(.cookie, text)
+        else { throw Refusal(.notFound, "this browser is not signed in") }
+        return WebReply(json: view(session))
+    }
+
+    /// Begins a session, by a code or a token, and sets the cookie.
+    func signIn(_ request: WebRequest, _ body: [UInt8]) async throws -> WebReply {
+        let wanted = body.isEmpty ? SignInRequest() : try JSONRequest.read(SignInRequest.self, body)
+        var session = authorizer.beginSession(request)
+        if session == nil, let code = wanted.code, let client = sessions.redeem(code) {
+            session = sessions.begin(client, secret: nil)
+        }
+        guard let session else {
+            try await Alarms.shared.sleep(for: WebDenial.wrongToken)
+            return WebReply(
+                json: ErrorReply(
+                    code: "unauthorized",
+                    message: "this link was used already, or is more than a minute old: `sluice web` makes another one"),
+                status: 401)
+        }
+        var view = view(session)
+        view.token = sessions.text(.page, of: session)
+        var reply = WebReply(json: view)
+        reply.headers.append(
+            (
+                "Set-Cookie",
+                cookie(sessions.text(.cookie, of: session), seconds: WebSessions.lifetime.components.seconds)
+            ))
+        return reply
+    }
+
+    func signOut() throws -> WebReply {
+        WebReply(
+            status: 204, headers: [("Set-Cookie", cookie("", seconds: 0)), ("Cache-Control", "no-store")], body: .none)
+    }
+
+    private func view(_ session: WebSessions.Session) -> SessionView {
+        SessionView(name: session.client.name, role: session.client.role, until: session.until.description)
+    }
+
+    /// RFC 6265, section 4.1; SameSite is of its successor (draft-ietf-httpbis-rfc6265bis, section 5.6.7).
+    private func cookie(_ value: String, seconds: Int64) -> String {
+        "\(sessions.cookieName)=\(value); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(seconds)"
+            + (sessions.cookieName.hasPrefix("__Host-") ? "; Secure" : "")
+    }
+}

@@ -1,0 +1,164 @@
+// The commands: which ones an upload takes, how they are sent, and where their result is shown.
+
+import { get, isUnlocked, mayChange, post } from "./api.js";
+import { announce, button, element, fill, foreign, icon } from "./dom.js";
+import { count, files } from "./format.js";
+import { refreshStatus, state } from "./store.js";
+import { isPaused } from "./words.js";
+
+/** Asks for the token again; set by the module that can. Resolves to whether changes are possible now. */
+export const unlocking = { ask: async () => false };
+
+/** Label, picture and the words for the result of each command on uploads. */
+export const COMMANDS = {
+  pause: { label: "Pause", icon: "pause", done: "Paused" },
+  resume: { label: "Resume", icon: "resume", done: "Resumed" },
+  now: { label: "Try now", icon: "retry", done: "Tried now", path: "resume" },
+  retry: { label: "Retry", icon: "retry", done: "Begun again" },
+  allow: { label: "Allow…", icon: "allow", opens: true },
+  priority: { label: "Priority…", icon: "up", opens: true },
+  cancel: { label: "Cancel…", icon: "cancel", opens: true, danger: true },
+  remove: { label: "Remove…", icon: "remove", opens: true, danger: true },
+};
+
+/** Kinds of holds from which `allow` can make an exception, by the kind of the hold. */
+export const ALLOWED = new Set(["rule", "metered", "quota"]);
+
+/** The names of the commands that the state of an upload permits. */
+export function commandsFor(upload) {
+  switch (upload.list) {
+    case "ongoing": {
+      const names = [isPaused(upload) ? "resume" : "pause"];
+      if (upload.holds.some((hold) => ["backoff", "destination", "auth"].includes(hold.kind))
+        || upload.next_attempt_at) {
+        names.push("now");
+      }
+      if (upload.holds.some((hold) => ALLOWED.has(hold.kind))) names.push("allow");
+      return [...names, "priority", "cancel"];
+    }
+    case "completed": return ["remove"];
+    case "failed": return ["retry", "cancel", "remove"];
+    case "cancelled": return ["retry", "remove"];
+    default: return upload.state === "completed" ? [] : ["retry"];
+  }
+}
+
+/** Why no command can be given; `null` where one can. */
+export function reasonAgainst() {
+  if (!mayChange()) return "You are signed in with the role view: you may look, and change nothing.";
+  if (state.lost) return "There is no connection to the daemon.";
+  return null;
+}
+
+/** Makes sure that changes are possible, and asks for the token where they are not. */
+export async function ensureUnlocked() {
+  if (isUnlocked()) return true;
+  return mayChange() && unlocking.ask();
+}
+
+/**
+ * Sends a command, and shows the result at `place` and to screen readers.
+ *
+ * @param done The sentence for success, or a function of the answer that returns it.
+ * @returns The answer; `null` if it failed.
+ */
+export async function run(path, body, { place, done }) {
+  if (!(await ensureUnlocked())) return null;
+  showResult(place, null);
+  try {
+    const answer = await post(`v1/${path}`, body);
+    const text = typeof done === "function" ? done(answer) : done;
+    showResult(place, text, answer.refused || answer.ok === false ? "warn" : "good");
+    refreshStatus();
+    return answer;
+  } catch (failure) {
+    showResult(place, failure.message, "bad");
+    return null;
+  }
+}
+
+const PICTURES = { good: "ok", warn: "warning", bad: "failed" };
+
+/** Shows a sentence about a command where it was given. */
+export function showResult(place, text, tone = "good") {
+  if (place) {
+    fill(place, text && [icon(PICTURES[tone]), foreign(text)]);
+    place.className = `result ${tone}`;
+    place.title = text ?? "";
+  }
+  if (text) announce(tone === "bad" ? `Not done: ${text}` : text);
+}
+
+/** The sentence for the answer of a command on uploads. */
+export function doneText(word) {
+  return (answer) => {
+    const refused = answer.refused ? ` ${files(answer.refused, "upload")} refused: ${answer.refusal}` : "";
+    return `${word}: ${files(answer.count ?? answer.uploads?.length ?? 0, "upload")}.${refused}`;
+  };
+}
+
+/** A command that needs no further question. */
+export const runPlain = (name, selection, place) =>
+  run(COMMANDS[name].path ?? name, selection, { place, done: doneText(COMMANDS[name].done) });
+
+/** A button for a command; disabled with the reason where it cannot be given. */
+export function commandButton(label, picture, onclick, attributes = {}) {
+  const control = button(label, { icon: picture, onclick, ...attributes });
+  const reason = reasonAgainst();
+  if (reason) {
+    control.disabled = true;
+    control.title = reason;
+  }
+  control.dataset.command = "";
+  return control;
+}
+
+/** Disables or enables all buttons of commands, as the connection is lost and found. */
+export function refreshCommands(root = document) {
+  const reason = reasonAgainst();
+  for (const control of root.querySelectorAll("[data-command]")) {
+    control.disabled = reason !== null;
+    if (reason) control.title = reason;
+    else control.removeAttribute("title");
+  }
+}
+
+/** The parts of the configuration that a command can be limited to: `{all}`, `{folder}` or `{destination}`. */
+export function scopeOf(value) {
+  const [kind, ...rest] = value.split(":");
+  return kind === "all" ? { all: true } : { [kind]: rest.join(":") };
+}
+
+export function scopeText(selection) {
+  if (selection.folder) return `of folder ${selection.folder}`;
+  if (selection.destination) return `to ${selection.destination}`;
+  return "of all folders";
+}
+
+const PAGE = 1000;
+const MOST_PAGES = 10;
+
+/**
+ * How many uploads of a list a command would apply to, in words. The daemon counts all, and those to a destination;
+ * those of a folder, or in another list, are counted here.
+ */
+export async function countIn(selection, list) {
+  const { status } = state;
+  if (status && selection.all) return count(status.counts[list]);
+  if (status && list === "ongoing" && selection.destination) {
+    const found = status.destinations.find((each) => each.name === selection.destination);
+    if (found) return count(found.running + found.waiting);
+  }
+  let total = 0;
+  let after;
+  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
+    const page = await get("v1/uploads", { ...selection, all: undefined, list, limit: PAGE, after });
+    total += page.uploads.length;
+    after = page.next;
+    if (!after) return count(total);
+  }
+  return `more than ${count(total)}`;
+}
+
+/** The result line beside controls. It needs a role where the page around a dialog, with its live region, is inert. */
+export const resultPlace = (role) => element("p", { class: "result", role });

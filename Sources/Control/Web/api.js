@@ -1,0 +1,145 @@
+// Requests to the daemon. The cookie of the session is enough to look. A change needs the session's token, which this
+// module holds in memory and nothing else ever sees: it is in no storage, no address and no element.
+
+/** An answer other than success, or no answer. */
+export class Failure extends Error {
+  /** @param status The HTTP status; 0: the daemon does not answer. */
+  constructor(status, code, message) {
+    super(message);
+    this.status = status;
+    this.code = code;
+  }
+}
+
+let token = null;
+
+/** The person who is signed in: `name`, `role`, `until`; `null` before signing in. */
+export const session = { person: null, onlost: () => {} };
+
+/** Whether changes can be made without asking for the token again. */
+export const isUnlocked = () => token !== null;
+export const mayChange = () => session.person?.role === "operate";
+
+/** Paths are relative, so that the page also works below a path of a proxy. */
+async function request(method, path, { body, headers = {}, signal } = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { method, body, headers, signal, cache: "no-store", credentials: "same-origin" });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure(0, "unreachable", "The daemon does not answer.");
+  }
+  return read(answer);
+}
+
+/** The JSON of an answer. */
+async function read(answer) {
+  const text = await answer.text().catch(() => {
+    throw new Failure(0, "unreachable", "The connection broke before the answer was complete.");
+  });
+  let value = null;
+  try {
+    value = text ? JSON.parse(text) : {};
+  } catch {
+    // A proxy in front of the daemon may answer with a page of its own.
+  }
+  if (answer.ok && value) return value;
+  throw failureOf(answer.status, value);
+}
+
+function failureOf(status, value) {
+  // A refused reload (422) lists the mistakes in place of an error.
+  const mistakes = value?.errors?.map((each) => `${each.place}: ${each.text}`).join("\n");
+  const message = value?.error?.message ?? mistakes;
+  if (message) return new Failure(status, value.error?.code ?? "refused", message);
+  return new Failure(status, "invalid", `The answer (${status}) is not one of the daemon.`);
+}
+
+/** Reads `path` with the pairs of `query` that have a value. */
+export async function get(path, query = {}, options = {}) {
+  const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const address = pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
+  try {
+    return await request("GET", address, options);
+  } catch (failure) {
+    if (failure.status === 401) session.onlost(failure);
+    throw failure;
+  }
+}
+
+/** Makes a change. */
+export async function post(path, body = {}) {
+  const headers = { "Content-Type": "application/json", "X-Sluice-Token": token ?? "" };
+  try {
+    return await request("POST", path, { body: JSON.stringify(body), headers });
+  } catch (failure) {
+    if (failure.status === 401) {
+      token = null;
+      session.onlost(failure);
+    }
+    throw failure;
+  }
+}
+
+/** Sends a file. `fetch` does not report the progress of a request body, so this is an XMLHttpRequest. */
+export function send(file, query, { onprogress, signal }) {
+  return new Promise((resolve, reject) => {
+    const transfer = new XMLHttpRequest();
+    transfer.open("POST", `v1/bytes?${new URLSearchParams(query)}`);
+    transfer.setRequestHeader("Content-Type", "application/octet-stream");
+    transfer.setRequestHeader("X-Sluice-Token", token ?? "");
+    transfer.upload.addEventListener("progress", (event) => onprogress(event.loaded, event.total));
+    transfer.addEventListener("error", () =>
+      reject(new Failure(0, "unreachable", "The connection broke. Nothing was added.")));
+    transfer.addEventListener("abort", () => reject(new Failure(0, "cancelled", "Cancelled. Nothing was added.")));
+    transfer.addEventListener("load", () => {
+      let value = null;
+      try {
+        value = JSON.parse(transfer.responseText);
+      } catch {
+        // As in `read`.
+      }
+      if (transfer.status < 300 && value) return resolve(value);
+      if (transfer.status === 401) {
+        token = null;
+        session.onlost(failureOf(401, value));
+      }
+      reject(failureOf(transfer.status, value));
+    });
+    signal?.addEventListener("abort", () => transfer.abort());
+    transfer.send(file);
+  });
+}
+
+function opened(answer) {
+  token = answer.token;
+  session.person = { name: answer.name, role: answer.role, until: answer.until };
+  return session.person;
+}
+
+/** Signs in with a code of `sluice web`, which is good once. */
+export async function signInWithCode(code) {
+  const body = JSON.stringify({ code });
+  return opened(await request("POST", "v1/session", { body, headers: { "Content-Type": "application/json" } }));
+}
+
+/** Signs in with a token of `control.tokens`, or unlocks changes again. */
+export async function signInWithToken(typed) {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${typed}` };
+  return opened(await request("POST", "v1/session", { body: "{}", headers }));
+}
+
+/** After a reload of the page: the cookie may still be valid. */
+export async function resumeSession() {
+  session.person = await request("GET", "v1/session");
+  return session.person;
+}
+
+export async function signOut() {
+  await request("DELETE", "v1/session", { headers: { "X-Sluice-Token": token ?? "" } });
+  token = null;
+  session.person = null;
+}
+
+/** The address of the picture of an upload. */
+export const thumbnailAddress = (id) => `v1/thumbnails/${encodeURIComponent(id)}`;

@@ -1,0 +1,134 @@
+// The one stream of events. It is read with `fetch`, because an EventSource shows neither the status of an answer nor
+// the heartbeats by which a dead connection is noticed.
+
+import { session } from "./api.js";
+
+/** The daemon sends a comment every 15 s: a stream without a byte for this long is dead. */
+const SILENCE = 40_000;
+const FIRST_DELAY = 1000;
+const LONGEST_DELAY = 30_000;
+
+/**
+ * Follows the events while the page is visible, and connects again by itself.
+ *
+ * @param on `event(event)`; `stale()`: events were missed, and everything has to be read again; `unnumbered()`: nothing
+ *   was read yet that tells where to begin; `connected()`; `lost({since, next, reason})`, also for each further try;
+ *   `refused()`: the session is over.
+ */
+export class EventStream {
+  constructor(on) {
+    this.on = on;
+    this.seq = null;
+    this.lostSince = null;
+    this.delay = FIRST_DELAY;
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.stop() : this.start()));
+    addEventListener("online", () => this.retryNow());
+  }
+
+  /** Begins after the event `seq`, the last one that the page knows. */
+  follow(seq) {
+    this.seq = Math.max(this.seq ?? 0, seq);
+    if (!this.connection) this.start();
+  }
+
+  start() {
+    if (document.hidden || this.connection || !session.person) return;
+    // Only one try may be due at a time.
+    clearTimeout(this.timer);
+    if (this.seq === null) this.on.unnumbered();
+    else this.connect();
+  }
+
+  stop() {
+    clearTimeout(this.timer);
+    clearTimeout(this.watchdog);
+    this.connection?.abort();
+    this.connection = null;
+  }
+
+  retryNow() {
+    if (!this.lostSince) return;
+    this.stop();
+    this.start();
+  }
+
+  async connect() {
+    const connection = new AbortController();
+    this.connection = connection;
+    let reason = "the connection was closed";
+    try {
+      const answer = await fetch(`v1/events?since=${this.seq}`, { signal: connection.signal, cache: "no-store" });
+      if (answer.status === 401) {
+        this.stop();
+        this.lostSince = null;
+        this.on.refused();
+        return;
+      }
+      if (answer.ok) {
+        await this.read(answer.body.getReader(), connection);
+      } else {
+        const value = await answer.json().catch(() => null);
+        reason = value?.error?.message ?? `it answered ${answer.status}`;
+      }
+    } catch (error) {
+      reason = error.name === "TypeError" ? "it does not answer" : reason;
+    }
+    // Another connection may have begun meanwhile, or the page was hidden.
+    if (this.connection === connection) this.wait(reason);
+  }
+
+  async read(reader, connection) {
+    const decoder = new TextDecoder();
+    let text = "";
+    this.expectBytes(connection);
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || this.connection !== connection) return;
+      this.expectBytes(connection);
+      if (this.lostSince || !this.isConnected) this.greet();
+      text += decoder.decode(value, { stream: true });
+      const blocks = text.split("\n\n");
+      text = blocks.pop();
+      for (const block of blocks) this.parse(block);
+    }
+  }
+
+  greet() {
+    this.isConnected = true;
+    this.lostSince = null;
+    this.delay = FIRST_DELAY;
+    this.on.connected();
+  }
+
+  expectBytes(connection) {
+    clearTimeout(this.watchdog);
+    this.watchdog = setTimeout(() => connection.abort(), SILENCE);
+  }
+
+  parse(block) {
+    const data = block.split("\n").filter((line) => line.startsWith("data:")).map((line) => line.slice(5)).join("\n");
+    if (!data) return;
+    const event = JSON.parse(data);
+    if (event.type === "reset") {
+      // Numbers begin again if the database was built again.
+      this.seq = event.seq;
+      this.on.stale();
+      return;
+    }
+    if (event.type === "overflow") return;
+    this.seq = Math.max(this.seq, event.seq);
+    this.on.event(event);
+  }
+
+  /** Waits longer after each try, with some chance in it, so that many pages do not return at the same moment. */
+  wait(reason) {
+    clearTimeout(this.watchdog);
+    this.connection = null;
+    this.isConnected = false;
+    this.lostSince ??= new Date();
+    const delay = this.delay * (0.8 + Math.random() * 0.4);
+    this.delay = Math.min(LONGEST_DELAY, this.delay * 2);
+    this.on.lost({ since: this.lostSince, next: new Date(Date.now() + delay), reason });
+    this.timer = setTimeout(() => this.start(), delay);
+  }
+}

@@ -1,0 +1,187 @@
+// Everything that the views share: the status, the running transfers and the connection. Changes are collected and told
+// once for each frame.
+
+import { Failure, get, session } from "./api.js";
+import { EventStream } from "./events.js";
+
+const RUNNING = ["opening", "uploading", "finishing"];
+/** Events may come in crowds: the status is read at most this often. */
+const STATUS_INTERVAL = 5000;
+/** Some holds begin and end without an event, such as a window that opens. */
+const IDLE_INTERVAL = 30_000;
+
+export const state = {
+  status: null,
+  /** What went wrong with the last reading of the status. */
+  statusFailure: null,
+  /** When the status was read. */
+  readAt: 0,
+  /** Running uploads by id. */
+  transfers: new Map(),
+  /** `since`, `next` and `reason` of a lost connection. */
+  lost: null,
+  routes: null,
+};
+
+const listeners = new Map();
+const changed = new Set();
+const pendingEvents = [];
+let frame = 0;
+
+/**
+ * Calls `listener` in the next frame after a change.
+ *
+ * @param topic `status`, `transfers`, `connection`, `events` (with the list of them) or `stale` (read again).
+ * @returns A function that ends it.
+ */
+export function subscribe(topic, listener) {
+  if (!listeners.has(topic)) listeners.set(topic, new Set());
+  listeners.get(topic).add(listener);
+  return () => listeners.get(topic).delete(listener);
+}
+
+function notify(topic) {
+  changed.add(topic);
+  frame ||= requestAnimationFrame(flush);
+}
+
+function flush() {
+  frame = 0;
+  const topics = [...changed];
+  changed.clear();
+  const events = pendingEvents.splice(0);
+  for (const topic of topics) {
+    for (const listener of listeners.get(topic) ?? []) listener(topic === "events" ? events : undefined);
+  }
+}
+
+const stream = new EventStream({
+  event(event) {
+    if (event.op) followTransfer(event.op);
+    if (event.type !== "progress") refreshSoon();
+    // A crowd of events while no frame is drawn must not fill the memory.
+    if (pendingEvents.length > 5000) notify("stale");
+    else pendingEvents.push(event);
+    notify("events");
+  },
+  stale: reloadAll,
+  unnumbered: reloadAll,
+  connected() {
+    const wasLost = state.lost !== null;
+    state.lost = null;
+    notify("connection");
+    if (wasLost) reloadAll();
+  },
+  lost(details) {
+    state.lost = details;
+    notify("connection");
+  },
+  refused() {
+    state.lost = null;
+    notify("connection");
+    session.onlost(new Failure(401, "unauthorized", "The session is over."));
+  },
+});
+
+function followTransfer(upload) {
+  if (upload.list === "ongoing" && RUNNING.includes(upload.state)) state.transfers.set(upload.id, upload);
+  else if (!state.transfers.delete(upload.id)) return;
+  notify("transfers");
+}
+
+let timer = 0;
+/** When the timer rings. */
+let due = Infinity;
+let reading = null;
+
+/** Reads the status soon, but not more often than the interval allows. */
+export function refreshSoon() {
+  schedule(Math.max(0, state.readAt + STATUS_INTERVAL - Date.now()));
+}
+
+function schedule(delay) {
+  if (Date.now() + delay >= due) return;
+  clearTimeout(timer);
+  due = Date.now() + delay;
+  timer = setTimeout(() => {
+    due = Infinity;
+    if (!document.hidden && session.person && !state.lost) refreshStatus();
+  }, delay);
+}
+
+/** Reads the status now, as after a command. */
+export function refreshStatus() {
+  reading ??= readStatus().finally(() => {
+    reading = null;
+    schedule(state.transfers.size || state.statusFailure ? STATUS_INTERVAL : IDLE_INTERVAL);
+  });
+  return reading;
+}
+
+async function readStatus() {
+  try {
+    state.status = await get("v1/status");
+    state.statusFailure = null;
+    state.readAt = Date.now();
+    const running = state.status.destinations.reduce((sum, each) => sum + each.running, 0);
+    if (running === 0 && state.transfers.size) {
+      state.transfers.clear();
+      notify("transfers");
+    }
+    // Before the first event nothing tells which number the page is at.
+    if (stream.seq === null) stream.follow(state.status.seq);
+  } catch (failure) {
+    if (failure.status === 401) return;
+    state.statusFailure = failure;
+    // Without a status there is no stream yet that would find out.
+    if (failure.status === 0 && stream.seq === null) stream.wait("it does not answer");
+  }
+  notify("status");
+}
+
+/** Running uploads come by events; those that ran before the page did are read once. */
+async function readTransfers() {
+  const pages = await Promise.all(RUNNING.map((word) => get("v1/uploads", { state: word, limit: 64 })));
+  state.transfers = new Map(pages.flatMap((page) => page.uploads).map((upload) => [upload.id, upload]));
+  notify("transfers");
+}
+
+/** The daemon may not know routes; then no way is shown. */
+async function readRoutes() {
+  const answer = await get("v1/routes").catch(() => null);
+  state.routes = answer && new Map(answer.destinations.map((each) => [each.destination, each]));
+  notify("status");
+}
+
+/** Reads everything again: at the start, after a lost connection and after missed events. */
+function reloadAll() {
+  notify("stale");
+  return readAll();
+}
+
+async function readAll() {
+  await refreshStatus();
+  await Promise.all([readTransfers(), readRoutes()]).catch(() => {});
+}
+
+/** Begins, after signing in. */
+export async function begin() {
+  // The first view reads for itself.
+  await (state.status ? reloadAll() : readAll());
+  if (stream.seq !== null && !state.lost) stream.start();
+}
+
+export function retryConnection() {
+  stream.retryNow();
+}
+
+/** Forgets everything, after signing out. */
+export function end() {
+  stream.stop();
+  stream.seq = null;
+  Object.assign(state, { status: null, statusFailure: null, readAt: 0, transfers: new Map(), lost: null });
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden && session.person) refreshSoon();
+});

@@ -1,0 +1,97 @@
+internal import Core
+internal import Digests
+internal import Linux
+
+/// A report as one file: HTML without anything from elsewhere, or Markdown.
+struct ReportDocument {
+    struct Section {
+        var title: String
+        var lines: [String]
+    }
+
+    var title: String
+    var at: WallTime
+    var sections: [Section] = []
+
+    init(title: String, at: WallTime) {
+        self.title = title
+        self.at = at
+    }
+
+    /// The last step for every line: whatever its source is, nothing that looks like a secret remains, and no control
+    /// character.
+    private func lines(of section: Section) -> [String] { section.lines.map { redacted(printable(withoutStyles($0))) } }
+
+    private var heading: String { "\(title), \(LocalTime(at).date) \(LocalTime(at).clock)" }
+
+    // MARK: Forms
+
+    var markdown: String {
+        var text = "# \(heading)\n"
+        for section in sections {
+            let lines = lines(of: section)
+            // A fence is longer than any in the text.
+            let longest = lines.map { $0.prefix { $0 == "`" }.count }.max() ?? 0
+            let fence = String(repeating: "`", count: max(3, longest + 1))
+            text += "\n## \(section.title)\n\n\(fence)\n" + lines.map { $0 + "\n" }.joined() + fence + "\n"
+        }
+        return text
+    }
+
+    var html: String {
+        let policy = "default-src 'none'; style-src 'unsafe-inline'"
+        var text = """
+            <!DOCTYPE html>
+            <html lang="en">
+            <meta charset="utf-8">
+            <meta name="viewport" content="width=device-width">
+            <meta http-equiv="Content-Security-Policy" content="\(policy)">
+            <title>\(Self.escaped(heading))</title>
+            <style>
+            :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif }
+            body { margin: 0 auto; max-width: 72rem; padding: 1rem }
+            nav li { display: inline-block; margin-inline-end: 1rem }
+            nav ul { padding: 0 }
+            pre { border: 1px solid; border-radius: 4px; font: 13px/1.5 ui-monospace, monospace; overflow-x: auto; padding: .75rem }
+            </style>
+            <h1>\(Self.escaped(heading))</h1>
+            <nav aria-label="Parts"><ul>
+
+            """
+        for (number, section) in sections.enumerated() {
+            text += "<li><a href=\"#part-\(number)\">\(Self.escaped(section.title))</a></li>\n"
+        }
+        text += "</ul></nav>\n<main>\n"
+        for (number, section) in sections.enumerated() {
+            text += "<section>\n<h2 id=\"part-\(number)\">\(Self.escaped(section.title))</h2>\n"
+            text +=
+                "<pre tabindex=\"0\">" + lines(of: section).map { Self.escaped($0) + "\n" }.joined()
+                + "</pre>\n</section>\n"
+        }
+        return text + "</main>\n</html>\n"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
+            .replacing("\"", with: "&quot;")
+    }
+
+    // MARK: Names
+
+    /// The names of files that the sections are about: they are replaced wherever they appear.
+    var names: Set<String> = []
+
+    mutating func hideNames() {
+        // A longer name may contain a shorter one.
+        let hidden = names.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }.map { name in
+            let ending = name.split(separator: ".").count > 1 ? "." + (name.split(separator: ".").last ?? "") : ""
+            let mark = hexadecimal(Hasher.digest(.sha256, of: Array(name.utf8)).prefix(4))
+            return (name, "file-\(mark)\(ending)")
+        }
+        for index in sections.indices {
+            sections[index].lines = sections[index].lines.map { line in
+                hidden.reduce(line) { $0.replacing($1.0, with: $1.1) }
+            }
+        }
+    }
+}

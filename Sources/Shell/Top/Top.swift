@@ -1,0 +1,215 @@
+internal import API
+internal import Control
+internal import Core
+internal import Linux
+
+extension Verb {
+    static let top: Verb = Verb(
+        "top", "watch and control the uploads on a full screen",
+        details: [
+            "Shows running transfers with their progress, the queue with what holds it, destinations, ways, quotas and disk, "
+                + "and takes keys: `?` lists them. It follows the size of the window, and waits while the daemon restarts.",
+            "Without a terminal it prints the same once, as plain text.",
+        ],
+        options: [Option.config, Option.socket],
+        examples: [
+            ("sluice top", "Shows what happens now, until you press q."),
+            ("sluice top | less", "Prints the same once."),
+        ]
+    ) { call in
+        try await call.withClient { client in
+            let facts = try await TopFacts(client, list: .ongoing, at: call.now())
+            let isScreen = call.console.isTerminal && RawTerminal.isHere && call.console.environment("TERM") != "dumb"
+            guard isScreen else {
+                for line in TopScreen.plain(facts, call.console, now: call.now()) { try call.console.line(line) }
+                return
+            }
+            try await TopLoop(call: call, client: client, facts: facts).run()
+        }
+        return .ok
+    }
+}
+
+/// `top` on a terminal: reads keys, asks the daemon every second, and draws.
+private actor TopLoop {
+    private enum Happening: Sendable {
+        case keys([TopKey])
+        /// Time has passed without a key.
+        case tick
+        case facts(Result<TopFacts, any Error>)
+        case answer(String, isError: Bool)
+        case page(TopState.Page)
+        case end
+    }
+
+    private let call: Invocation
+    private let client: ControlClient
+    private var facts: TopFacts
+    private var state = TopState()
+    private var isAsking = false
+    private var askedAt: MonotonicTime
+    private var drawn: [String] = []
+    private var drawnSize = (width: 0, height: 0)
+    private let clocks = SystemClocks()
+    private let happenings: AsyncStream<Happening>
+    private let report: AsyncStream<Happening>.Continuation
+
+    /// How long a key is waited for: a new size of the window shows after this time at the latest.
+    private static let keyWait: CInt = 250
+    private static let interval: Duration = .seconds(1)
+
+    init(call: Invocation, client: ControlClient, facts: TopFacts) {
+        self.call = call
+        self.client = client
+        self.facts = facts
+        askedAt = clocks.monotonic()
+        (happenings, report) = AsyncStream.makeStream()
+    }
+
+    func run() async throws {
+        let terminal = try RawTerminal()
+        defer {
+            // The main screen, with its cursor.
+            try? call.console.raw("\u{1B}[?25h\u{1B}[?1049l")  // if the terminal is gone, neither is seen
+            terminal.restore()
+        }
+        // The alternate screen, without a cursor (xterm, private modes 1049 and 25).
+        try call.console.raw("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J")
+        call.signals?.whenOneArrives { [report] _ in report.yield(.end) }
+        let reader = Task { [report] in await Self.readKeys(terminal, report) }
+        defer { reader.cancel() }
+        try draw()
+        for await happening in happenings {
+            guard try handle(happening) else { break }
+            try draw()
+        }
+    }
+
+    private static func readKeys(_ terminal: RawTerminal, _ report: AsyncStream<Happening>.Continuation) async {
+        while !Task.isCancelled {
+            // The terminal may be gone.
+            guard let bytes = try? await blocking({ try terminal.read(within: keyWait) }) else {
+                report.yield(.end)
+                return
+            }
+            report.yield(bytes.isEmpty ? .tick : .keys(TopKey.keys(in: bytes)))
+        }
+    }
+
+    /// - Returns: Whether to go on.
+    private func handle(_ happening: Happening) throws -> Bool {
+        switch happening {
+        case .end: return false
+        case .tick: if clocks.monotonic().since(askedAt) >= Self.interval { ask() }
+        case .keys(let keys):
+            for key in keys {
+                let effect = state.press(key, facts.uploads, page: screen.rows)
+                if effect == .quit { return false }
+                perform(effect)
+            }
+        case .facts(.success(let new)):
+            isAsking = false
+            state.lost = nil
+            facts = new
+        case .facts(.failure(let error)):
+            isAsking = false
+            guard isAbsence(error) else { throw error }
+            state.lost = (since: state.lost?.since ?? call.now(), reason: "\(error)")
+        case .answer(let text, let isError):
+            state.answer = (text: text, isError: isError)
+            ask()
+        case .page(let page): state.page = page
+        }
+        return true
+    }
+
+    /// One question at a time: a slow daemon is not asked more.
+    private func ask() {
+        if isAsking { return }
+        isAsking = true
+        askedAt = clocks.monotonic()
+        let (client, list, now, report) = (client, state.list, call.now(), report)
+        Task {
+            do { report.yield(.facts(.success(try await TopFacts(client, list: list, at: now)))) } catch {
+                report.yield(.facts(.failure(error)))
+            }
+        }
+    }
+
+    private func perform(_ effect: TopState.Effect) {
+        switch effect {
+        case .none, .quit: return
+        case .refresh:
+            facts.uploads = []
+            ask()
+        case .why(let upload):
+            answer { client, console, now in
+                .page(
+                    TopState.Page(
+                        title: "Why", lines: whyLines(try await client.why(upload.id), console, now: now)))
+            }
+        case .show(let upload):
+            answer { client, console, now in
+                .page(
+                    TopState.Page(
+                        title: upload.id, lines: detailLines(try await client.show(upload.id), console, now: now)))
+            }
+        case .run(let command, let upload):
+            answer { client, _, _ in .answer(try await Self.run(command, upload, client), isError: false) }
+        }
+    }
+
+    private func answer(
+        _ body: @escaping @Sendable (ControlClient, Console, WallTime) async throws -> Happening
+    ) {
+        let (client, console, now, report) = (client, call.console, call.now(), report)
+        Task {
+            do { report.yield(try await body(client, console, now)) } catch let refusal as Refusal {
+                report.yield(.answer(refusal.message, isError: true))
+            } catch {
+                report.yield(.answer("\(error)", isError: true))
+            }
+        }
+    }
+
+    /// - Returns: What was done.
+    private static func run(
+        _ command: TopState.Command, _ upload: UploadView?, _ client: ControlClient
+    ) async throws -> String {
+        var selection = Selection(ids: upload.map { [$0.id] } ?? [])
+        let done: String
+        switch command {
+        case .pause, .pauseAll: (done, _) = ("paused", try await client.pause(selection))
+        case .resume, .resumeAll: (done, _) = ("resumed", try await client.resume(selection))
+        case .cancel: (done, _) = ("cancelled", try await client.cancel(selection))
+        case .retry: (done, _) = ("retried", try await client.retry(selection))
+        case .remove: (done, _) = ("taken off its list:", try await client.remove(selection))
+        case .priority(let number):
+            selection.priority = number
+            (done, _) = ("priority \(number):", try await client.prioritize(selection))
+        }
+        return "\(done) \(upload?.name ?? "everything")"
+    }
+
+    // MARK: Drawing
+
+    private var screen: TopScreen {
+        TopScreen(
+            facts: facts, state: state, console: call.console, now: call.now(), width: call.console.width,
+            height: min(call.console.height, 500))
+    }
+
+    private func draw() throws {
+        let screen = screen
+        let lines = screen.lines
+        let isResized = drawnSize != (screen.width, screen.height)
+        if lines == drawn, !isResized { return }
+        var text = isResized ? "\u{1B}[2J" : ""
+        for (row, line) in lines.enumerated() where isResized || row >= drawn.count || drawn[row] != line {
+            text += "\u{1B}[\(row + 1);1H\(line)\u{1B}[K"
+        }
+        if lines.count < drawn.count { text += "\u{1B}[J" }
+        try call.console.raw(text)
+        (drawn, drawnSize) = (lines, (screen.width, screen.height))
+    }
+}

@@ -1,0 +1,225 @@
+internal import API
+internal import Core
+internal import Linux
+
+/// The lines of `top`, for a size of the terminal. It makes no query.
+struct TopScreen {
+    let facts: TopFacts
+    let state: TopState
+    let console: Console
+    let now: WallTime
+    let width: Int
+    let height: Int
+
+    /// Everything, for an output that is no terminal.
+    static func plain(_ facts: TopFacts, _ console: Console, now: WallTime) -> [String] {
+        let screen = TopScreen(
+            facts: facts, state: TopState(), console: console, now: now, width: .max, height: .max)
+        return screen.headerLines + screen.uploadLines(.max) + screen.panelLines
+    }
+
+    /// Rows of uploads on the screen: also how far a page goes.
+    var rows: Int { max(1, layout.uploads - 1) }
+
+    /// At most `height` lines of at most `width` columns.
+    var lines: [String] {
+        if let page = state.page { return pageLines(page) }
+        let (header, panels, layout) = (headerLines, panelLines, self.layout)
+        var below = Array(panels.prefix(layout.panels))
+        if panels.count > layout.panels, !below.isEmpty {
+            below[below.count - 1] = console.styled(
+                "… \(panels.count - below.count + 1) more lines: `sluice status` has all", .dim)
+        }
+        let above = header + uploadLines(layout.uploads) + below
+        let filling = Array(repeating: "", count: max(0, height - 1 - above.count))
+        return (above.prefix(max(0, height - 1)) + filling + [footer]).map { trimmed($0, to: width) }
+    }
+
+    /// Lines for uploads, with their title, and for what stands below.
+    private var layout: (uploads: Int, panels: Int) {
+        let room = max(0, height - 1 - headerLines.count)
+        let (wanted, below) = (max(2, facts.uploads.count + 1), panelLines.count)
+        if wanted + below <= room { return (wanted, below) }
+        // Each may have half of the screen, and what the other does not need.
+        let uploads = max(min(wanted, (room + 1) / 2), room - below)
+        return (uploads, max(0, room - uploads))
+    }
+
+    // MARK: Header
+
+    private var headerLines: [String] {
+        let status = facts.status
+        let counts = status.counts
+        var words = [
+            "sluice \(status.version)", status.starting ? "starting" : "since \(moment(status.startedAt))",
+            "\(counts.ongoing) ongoing", console.styled("\(counts.failed) failed", counts.failed > 0 ? .red : nil),
+        ]
+        if status.filesTotal > 0 {
+            words.append("\(status.filesDone) of \(status.filesTotal) files")
+            words.append("\(Units.bytes(status.bytesDone)) of \(Units.bytes(status.bytesTotal))")
+        }
+        if status.rate > 0 { words.append(console.styled(Units.rate(status.rate), .cyan)) }
+        if let left = status.eta { words.append("\(Units.duration(left)) left") }
+        var lines = [words.joined(separator: "  ")]
+        if let lost = state.lost {
+            lines.append(
+                console.styled(
+                    "No daemon since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
+                        + "\(LocalTime(facts.at).clock); asking again every second.", .red))
+        }
+        let notices =
+            status.paused.map(pauseText) + (status.exceptions ?? []).map { "allowed: \(exceptionText($0, now))" }
+            + (status.limit.map { ["limit: \(Units.rate($0)) for all transfers"] } ?? [])
+            + status.warnings.map { "warning: \(printable($0))" }
+        let most = max(1, height / 6)
+        lines += notices.prefix(notices.count > most ? most - 1 : most).map { console.styled($0, .yellow) }
+        if notices.count > most {
+            lines.append(console.styled("… \(notices.count - most + 1) more warnings: `sluice status`", .yellow))
+        }
+        return lines + [""]
+    }
+
+    private func pauseText(_ pause: PauseView) -> String {
+        "paused: " + (pause.scope == "all" ? "everything" : "\(pause.scope) \(printable(pause.name ?? ""))")
+            + " since \(moment(pause.since))" + (pause.until.map { ", until \(moment($0))" } ?? "")
+    }
+
+    private func moment(_ text: String) -> String { Units.moment(text, now: now) }
+
+    // MARK: Uploads
+
+    private func uploadLines(_ count: Int) -> [String] {
+        let uploads = facts.uploads
+        if uploads.isEmpty {
+            return [title("\(state.list.rawValue) uploads"), console.styled("  none", .dim)]
+        }
+        let (chosen, room) = (state.index(in: uploads), max(1, count - 1))
+        // The chosen row stays on the screen.
+        let first = max(0, min(chosen - room / 2, uploads.count - room))
+        let shown = uploads[first..<min(uploads.count, first + room)]
+        var table = uploadTable
+        table.rows = shown.map { row($0) }
+        let lines = table.lines(width: width, style: { text, _ in text })
+        return [title(lines[0])]
+            + zip(lines.dropFirst(), shown).map { line, upload in
+                // Nothing is chosen in plain text.
+                upload.id == uploads[chosen].id && width < .max
+                    ? console.styled(filled(line, to: width), .reverse)
+                    : console.styled(line, style(ofState: upload.state))
+            }
+    }
+
+    private var uploadTable: Table {
+        Table(columns: [
+            Table.Column(title: "STATE", minimum: 9),
+            Table.Column(title: "PROGRESS", expendable: 7),
+            Table.Column(title: "DONE", isRight: true),
+            Table.Column(title: "SIZE", isRight: true, expendable: 6),
+            Table.Column(title: "RATE", isRight: true, expendable: 2),
+            Table.Column(title: "LEFT", isRight: true, expendable: 3),
+            Table.Column(title: "PRI", isRight: true, minimum: 3, expendable: 9),
+            Table.Column(title: "TO", minimum: 6, shrinks: true, expendable: 4),
+            Table.Column(title: "FILE", minimum: 12, shrinks: true),
+            Table.Column(title: "WAITS FOR", minimum: 8, shrinks: true, expendable: 8),
+        ])
+    }
+
+    private func row(_ upload: UploadView) -> Table.Row {
+        let isRunning = upload.state == .uploading
+        let fraction = upload.staging?.fraction ?? upload.progress.fraction
+        let wait =
+            upload.error.map { upload.list.known == .failed ? "\($0.code): \($0.message)" : nil }
+            ?? upload.holds.first.map { holdText($0, now) }
+        return Table.Row(cells: [
+            upload.isPaused ? ShownState.paused.rawValue : upload.state.rawValue,
+            upload.list.known == .ongoing && (isRunning || fraction > 0)
+                ? bar(fraction, width: width < 100 ? 12 : 22) : "",
+            Units.percent(fraction), Units.bytes(upload.size),
+            isRunning ? upload.progress.rate.map(Units.rate) ?? "" : "",
+            isRunning ? upload.progress.eta.map(Units.duration) ?? "" : "",
+            upload.priority == 0 ? "" : String(upload.priority), upload.destination, upload.relative ?? upload.name,
+            (wait ?? nil).map { printable($0) } ?? "",
+        ])
+    }
+
+    // MARK: Below
+
+    private var panelLines: [String] {
+        let status = facts.status
+        var lines = [""]
+        func panel(_ name: String, _ content: [String]) {
+            guard !content.isEmpty else { return }
+            lines.append(title(name))
+            lines += content.map { "  " + $0 }
+        }
+        panel(
+            "QUEUE",
+            (status.classes ?? []).map { one in
+                "\(one.waiting) from \(printable(one.folder)) to \(printable(one.destination))  "
+                    + console.styled(holdText(one.hold, now), .yellow)
+            })
+        panel("DESTINATIONS", status.destinations.map(destinationText))
+        panel("FOLDERS", status.folders.map(folderText))
+        panel("WAYS", routeLines(facts.routes, console))
+        panel("QUOTAS", facts.quotas.map(quotaText))
+        let staging = status.staging
+        panel(
+            "DISK",
+            [
+                "staging \(staging.path)  \(Units.bytes(staging.used)) used"
+                    + (staging.cap.map { " of \(Units.bytes($0))" } ?? "") + ", \(Units.bytes(staging.free)) free"
+            ] + [staging.hold].compactMap { $0 }.map { console.styled(holdText($0, now), .yellow) })
+        return lines
+    }
+
+    private func destinationText(_ one: DestinationView) -> String {
+        let state =
+            one.hold.map { console.styled(holdText($0, now), .yellow) } ?? console.styled(one.state.rawValue, .green)
+        return "\(printable(one.name))  \(one.running) running, \(one.waiting) waiting, "
+            + "\(Units.bytes(one.sentToday)) sent today" + (one.limit.map { ", at most \(Units.rate($0))" } ?? "")
+            + "  \(state)" + (one.space.map { "  \(spaceText($0, now))" } ?? "")
+    }
+
+    private func folderText(_ one: FolderView) -> String {
+        let isWell = ["watching", "scanning"].contains(one.state.rawValue)
+        return "\(printable(one.name))  "
+            + console.styled(printable(one.state.rawValue), isWell ? .green : .yellow)
+            + (one.settling > 0 ? ", \(one.settling) settling" : "")
+            + (one.hold.map { "  " + console.styled(holdText($0, now), .yellow) } ?? "")
+    }
+
+    private func quotaText(_ quota: QuotaView) -> String {
+        let isBytes = quota.counts == "bytes"
+        func amount(_ count: Int64) -> String { isBytes ? Units.bytes(count) : "\(count) files" }
+        let used = quota.used + quota.reserved
+        let fraction = quota.limit > 0 ? Double(used) / Double(quota.limit) : 1
+        let text =
+            "\(bar(min(1, fraction), width: 12)) \(printable(quota.place)): \(amount(used)) of \(amount(quota.limit))"
+            + (quota.when.map { ", \(printable($0))" } ?? "") + ", until \(moment(quota.until))"
+        return console.styled(text, quota.left <= 0 ? .yellow : nil)
+    }
+
+    private func title(_ text: String) -> String { console.styled(text, .dim) }
+
+    // MARK: Footer
+
+    private var footer: String {
+        if let (command, upload) = state.question {
+            let verb = command == .cancel ? "Cancel" : "Take off its list"
+            return console.styled("\(verb): \(printable(upload.name)) to \(printable(upload.destination))? y/n", .bold)
+        }
+        if let answer = state.answer { return console.styled(printable(answer.text), answer.isError ? .red : .green) }
+        return console.styled(
+            "q quit  ? keys  Tab \(state.list.rawValue)  w why  Enter show  p pause  r resume  t retry  c cancel  + - priority",
+            .dim)
+    }
+
+    private func pageLines(_ page: TopState.Page) -> [String] {
+        let room = max(1, height - 2)
+        let shown = page.lines.dropFirst(page.offset).prefix(room)
+        let filling = Array(repeating: "", count: max(0, room - shown.count))
+        let more = page.lines.count > page.offset + room
+        let foot = console.styled(more ? "down: more  any other key: back" : "any key: back", .dim)
+        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map { trimmed($0, to: width) }
+    }
+}

@@ -1,0 +1,229 @@
+import API
+import Core
+import Linux
+import TestKit
+import Testing
+import Transport
+import WebServer
+
+@testable import Control
+
+/// Signing in to the web page, and what a signed-in browser may do.
+@Suite("Sessions of browsers", .timeLimit(.minutes(Patience.minutes(2))))
+struct WebSessionTests {
+    private static let key = [UInt8](repeating: 7, count: 32)
+    private static let operators = ControlClientIdentity(name: "me", role: .operate)
+    private static let viewers = ControlClientIdentity(name: "wall", role: .view)
+
+    private func sessions(_ clocks: any Clocks = ManualClocks(), key: [UInt8] = key, isSecure: Bool = false)
+        -> WebSessions
+    {
+        WebSessions(key: key, isSecure: isSecure, clocks: clocks)
+    }
+
+    // MARK: Texts
+
+    @Test("a session is good for one purpose, at this daemon, unchanged, and until its time is over")
+    func texts() throws {
+        let clocks = ManualClocks()
+        let sessions = sessions(clocks)
+        let session = sessions.begin(Self.operators, secret: Array("token of a good length".utf8))
+        let text = sessions.text(.page, of: session)
+        #expect(sessions.session(.page, text) == session)
+        #expect(sessions.session(.cookie, text) == nil)
+        #expect(self.sessions(clocks, key: [UInt8](repeating: 8, count: 32)).session(.page, text) == nil)
+        #expect(sessions.matches(session, secret: Array("token of a good length".utf8)))
+        #expect(!sessions.matches(session, secret: Array("another".utf8)))
+        for index in text.indices {
+            var changed = text
+            changed.replaceSubrange(index...index, with: text[index] == "0" ? "1" : "0")
+            #expect(sessions.session(.page, changed) == nil, "\(changed)")
+        }
+        for strange in ["", ".", "a.b", String(repeating: "a.", count: 2_000)] {
+            #expect(sessions.session(.page, strange) == nil)
+        }
+        clocks.advance(by: WebSessions.lifetime)
+        #expect(sessions.session(.page, text) == nil)
+    }
+
+    @Test("a code is good once and for a minute; many codes forget the oldest")
+    func codes() throws {
+        let clocks = ManualClocks()
+        let sessions = sessions(clocks)
+        let first = sessions.makeCode(for: Self.viewers)
+        #expect(sessions.redeem(first) == Self.viewers)
+        #expect(sessions.redeem(first) == nil)
+        let second = sessions.makeCode(for: Self.operators)
+        clocks.advance(by: WebSessions.codeLifetime)
+        #expect(sessions.redeem(second) == nil)
+        let many = (0..<20).map { _ in sessions.makeCode(for: Self.operators) }
+        #expect(Set(many).count == 20)
+        #expect(sessions.redeem(many[0]) == nil)
+        #expect(sessions.redeem(many[19]) == Self.operators)
+        #expect(sessions.redeem("") == nil)
+    }
+
+    @Test("the key of the sessions is kept in the state folder, for its owner alone, and replaced when it was cut")
+    func keys() throws {
+        let folder = TemporaryFolder()
+        let key = try WebSessions.key(in: folder.path)
+        #expect(key.count == 32)
+        #expect(try WebSessions.key(in: folder.path) == key)
+        let file = folder.path.appending("web.key")
+        #expect(try FileStatus(at: file).mode & 0o777 == 0o600)
+        try Files.replace(file, with: Array(key.prefix(5)))
+        #expect(try WebSessions.key(in: folder.path).count == 32)
+    }
+
+    // MARK: At the server
+
+    /// A daemon with a page, and what a browser keeps of it.
+    private final class Scene: Sendable {
+        let folder = TemporaryFolder()
+        let daemon = FakeDaemon([.sample()])
+        let server: ControlServer
+        let port: Int
+        let transport = Transport()
+        let sessions = WebSessions(key: WebSessionTests.key, isSecure: false, clocks: SystemClocks())
+
+        init(servesPage: Bool = true) async throws {
+            let tokens = [
+                ControlServer.Token(WebSessionTests.operators) { "a token of a good length" },
+                ControlServer.Token(WebSessionTests.viewers) { "another one, only to look" },
+            ]
+            server = try await ControlServer.start(
+                socket: folder.path.appending("control.sock"),
+                remote: .init(
+                    listen: try ListenAddress("127.0.0.1:0"), tokens: tokens, sessions: servesPage ? sessions : nil),
+                operations: daemon)
+            port = try #require(server.port)
+        }
+
+        var origin: String { "http://127.0.0.1:\(port)" }
+
+        func ask(
+            _ method: String, _ path: String, _ headers: [(String, String)] = [], body: String = ""
+        ) async throws -> Response {
+            var request = Request(
+                method, origin + path, headers: headers, body: body.isEmpty ? .none : .bytes(Array(body.utf8)))
+            request.mayUseProxy = false
+            return try await transport.send(request)
+        }
+
+        /// Signs in, and returns the cookie and the page's token.
+        func signIn(_ headers: [(String, String)], body: String = "{}") async throws -> (cookie: String, token: String)
+        {
+            let response = try await ask("POST", "/v1/session", headers, body: body)
+            #expect(response.status == 200)
+            let set = try #require(response.headers["Set-Cookie"])
+            #expect(set.contains("; HttpOnly") && set.contains("; SameSite=Strict") && set.contains("; Path=/"))
+            let view = try JSON.value(SessionView.self, from: response.body)
+            return (String(set.prefix { $0 != ";" }), try #require(view.token))
+        }
+
+        func end() async {
+            await transport.stop()
+            await server.stop()
+        }
+    }
+
+    @Test("the cookie reads and changes nothing; the page's token changes, from our own page alone")
+    func browser() async throws {
+        let scene = try await Scene()
+        let (cookie, token) = try await scene.signIn([("Authorization", "Bearer a token of a good length")])
+        let read = [("Cookie", "other=1; " + cookie)]
+        #expect(try await scene.ask("GET", "/v1/status", read).status == 200)
+        #expect(try await scene.ask("GET", "/v1/session", read).status == 200)
+        for verb in ["pause", "cancel", "flush", "allow", "limit", "reload", "check", "rescan", "web-link"] {
+            #expect(try await scene.ask("POST", "/v1/" + verb, read, body: "{}").status == 401, "\(verb)")
+        }
+        #expect(try await scene.ask("DELETE", "/v1/uploads/x", read).status == 401)
+        #expect(scene.daemon.asked == ["status"])
+        let page = ("X-Sluice-Token", token)
+        let same = ("Sec-Fetch-Site", "same-origin")
+        #expect(try await scene.ask("POST", "/v1/pause", [page, same], body: "{}").status == 202)
+        #expect(try await scene.ask("POST", "/v1/pause", [page, ("Origin", scene.origin)], body: "{}").status == 202)
+        // A page of another port of this machine, of another site, and no page at all.
+        for headers in [
+            [page], [page, ("Sec-Fetch-Site", "same-site")], [page, ("Sec-Fetch-Site", "cross-site")],
+            [page, same, ("Origin", "http://127.0.0.1:1")], [page, ("Origin", "null")],
+            [("X-Sluice-Token", String(cookie.split(separator: "=")[1])), same],
+        ] {
+            let status = try await scene.ask("POST", "/v1/pause", headers + read, body: "{}").status
+            #expect([401, 403].contains(status), "\(headers): \(status)")
+        }
+        #expect(try await scene.ask("GET", "/v1/status", read + [("Sec-Fetch-Site", "same-site")]).status == 403)
+        #expect(try await scene.ask("GET", "/v1/status", read + [("Host", "evil.example")]).status == 421)
+        #expect(scene.daemon.asked.filter { $0 != "status" } == ["pause ||||", "pause ||||"])
+        await scene.end()
+    }
+
+    @Test("signed in to look, a browser may try each change, and none is made")
+    func viewer() async throws {
+        let scene = try await Scene()
+        let (_, token) = try await scene.signIn([("Authorization", "Bearer another one, only to look")])
+        let page = [("X-Sluice-Token", token), ("Sec-Fetch-Site", "same-origin")]
+        for verb in [
+            "pause", "resume", "cancel", "retry", "remove", "priority", "flush", "allow", "limit", "usage", "reload",
+            "check", "rescan", "uploads", "remote/nas", "orphans/nas", "trace/nas", "hooks/a/test", "folders/a/accept",
+            "uploads/x/cancel", "web-link",
+        ] {
+            let response = try await scene.ask("POST", "/v1/" + verb, page, body: "{}")
+            #expect(response.status == 403, "\(verb)")
+        }
+        #expect(try await scene.ask("POST", "/v1/bytes?name=a", page, body: "x").status == 403)
+        #expect(try await scene.ask("DELETE", "/v1/uploads/x", page).status == 403)
+        #expect(scene.daemon.asked.isEmpty)
+        await scene.end()
+    }
+
+    @Test("a link of `sluice web` signs in once, and its code is nowhere in the answer")
+    func link() async throws {
+        let scene = try await Scene()
+        let link = try await ControlClient(
+            socket: scene.folder.path.appending("control.sock"), transport: scene.transport
+        ).webLink(WebLinkRequest(role: .view))
+        let url = try #require(link.urls.first { $0.hasPrefix(scene.origin) })
+        let code = try #require(url.split(separator: "#code=").last.map(String.init))
+        let session = try await scene.signIn([("Origin", scene.origin)], body: #"{"code":"\#(code)"}"#)
+        #expect(!session.token.contains(code) && !session.cookie.contains(code))
+        #expect(try await scene.ask("GET", "/v1/status", [("Cookie", session.cookie)]).status == 200)
+        let page = [("X-Sluice-Token", session.token), ("Sec-Fetch-Site", "same-origin")]
+        #expect(try await scene.ask("POST", "/v1/pause", page, body: "{}").status == 403)
+        #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"\#(code)"}"#).status == 401)
+        await scene.end()
+    }
+
+    @Test("the page and its files come with a strict policy, compressed, and again only when they have changed")
+    func assets() async throws {
+        let scene = try await Scene()
+        let index = try await scene.ask("GET", "/", [("Accept-Encoding", "gzip")])
+        let head = try await scene.ask("HEAD", "/", [("Accept-Encoding", "gzip")])
+        #expect(index.status == 200)
+        let policy = try #require(index.headers["Content-Security-Policy"])
+        for part in ["default-src 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'"] {
+            #expect(policy.contains(part))
+        }
+        #expect(!policy.contains("unsafe") && !policy.contains("*"))
+        #expect(index.headers["X-Content-Type-Options"] == "nosniff" && index.headers["X-Frame-Options"] == "DENY")
+        let tag = try #require(head.headers["ETag"])
+        let again = try await scene.ask("GET", "/", [("Accept-Encoding", "gzip"), ("If-None-Match", tag)])
+        #expect(again.status == 304 && again.body.isEmpty)
+        #expect(try await scene.ask("GET", "/assets/../web.key", [("Accept-Encoding", "gzip")]).status == 404)
+        #expect(try await scene.ask("GET", "/assets/nothing.js", [("Accept-Encoding", "gzip")]).status == 404)
+        #expect(scene.daemon.asked.isEmpty)
+        await scene.end()
+    }
+
+    @Test("without a page there is neither a file of it nor a way to sign in")
+    func none() async throws {
+        let scene = try await Scene(servesPage: false)
+        #expect(try await scene.ask("GET", "/").status == 401)
+        #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"a"}"#).status == 401)
+        let bearer = [("Authorization", "Bearer a token of a good length")]
+        #expect(try await scene.ask("POST", "/v1/session", bearer, body: "{}").status == 404)
+        let client = ControlClient(socket: scene.folder.path.appending("control.sock"), transport: scene.transport)
+        await #expect(throws: Refusal.self) { _ = try await client.webLink(WebLinkRequest()) }
+        await scene.end()
+    }
+}

@@ -1,0 +1,152 @@
+import Core
+import Glibc
+import Linux
+import TestKit
+import Testing
+
+/// `sluice top` in a real terminal: tmux, with its own server and socket.
+@Suite("top in a terminal", .timeLimit(.minutes(Patience.minutes(2))))
+struct TopEndToEndTests {
+    private static let needed: Comment = "needs tmux: apt-get install tmux"
+
+    private static let isPossible = access("/usr/bin/tmux", X_OK) == 0
+
+    /// A window of tmux that runs a program.
+    private final class Window: Sendable {
+        private let socket: FilePath
+        private let folder: FilePath
+
+        init(_ folder: FilePath, width: Int, height: Int, _ words: [String]) async throws {
+            self.folder = folder
+            socket = folder.appending("tmux.sock")
+            let line = words.map { "'\($0)'" }.joined(separator: " ")
+            // The window outlives the program, so that its last screen can be read.
+            try await run([
+                "-f", "/dev/null", "new-session", "-d", "-x", "\(width)", "-y", "\(height)",
+                "exec env TERM=screen LC_ALL=C.UTF-8 sh -c '\(line.replacing("'", with: "'\\''")); echo \"ended with $?\"; sleep 600'",
+            ])
+        }
+
+        @discardableResult
+        func run(_ arguments: [String]) async throws -> String {
+            let output = folder.appending(FilePath("tmux-\(UInt64.random(in: 0 ... .max))"))
+            let child = try Child(
+                "/usr/bin/tmux", ["-S", socket.display] + arguments, output: output,
+                errors: folder.appending("tmux.err"))
+            guard try await child.end(within: .seconds(20)) == .status(0) else {
+                Issue.record("tmux \(arguments): \(try child.standardError())")
+                return ""
+            }
+            return String(decoding: try Files.read(output, limit: 1 << 20), as: UTF8.self)
+        }
+
+        var text: String { get async throws { try await run(["capture-pane", "-p"]) } }
+        func press(_ keys: String...) async throws { try await run(["send-keys"] + keys) }
+        func end() async throws { try await run(["kill-server"]) }
+    }
+
+    /// A daemon with a running and two waiting uploads.
+    private func scene() async throws -> DaemonFixture {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.policyKeys = ["bandwidth: 50 kB/s"]
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        let camera = Camera(fixture, dice: Dice(seed: 1))
+        for number in 0..<3 {
+            try camera.drop(Clip(number: number, size: 3_000_000, relative: FilePath("clip-\(number).mp4")))
+        }
+        try await eventually("an upload runs") {
+            try await fixture.runVerb("list", ["--state", "uploading"])?.contains("clip-") == true
+        }
+        return fixture
+    }
+
+    private func shows(_ window: Window, _ words: String...) async throws {
+        do {
+            try await eventually("the window shows \(words)") {
+                let text = try await window.text
+                return words.allSatisfy { text.contains($0) }
+            }
+        } catch {
+            Issue.record("\(words) not in:\n\(try await window.text)")
+            throw error
+        }
+    }
+
+    @Test(
+        "in three sizes it shows the transfer with a bar, and obeys a resize",
+        .enabled(if: Self.isPossible, Self.needed),
+        arguments: [(60, 15), (100, 30), (200, 60)])
+    func sizes(width: Int, height: Int) async throws {
+        let fixture = try await scene()
+        let window = try await Window(
+            fixture.folder.path, width: width, height: height,
+            [fixture.binary.display, "top", "--config", fixture.config.display])
+        do {
+            try await shows(window, "3 ongoing", "clip-", "%", "q quit")
+            try await window.run(["resize-window", "-x", "\(width + 17)", "-y", "\(height - 4)"])
+            try await eventually("the last line of the smaller window has the keys") {
+                let lines = try await window.text.split(separator: "\n", omittingEmptySubsequences: false)
+                return lines.count >= height - 4 && lines[height - 5].hasPrefix("q quit")
+            }
+            try await window.press("q")
+            try await shows(window, "ended with 0")
+        } catch {
+            try await window.end()
+            throw error
+        }
+        try await window.end()
+    }
+
+    @Test(
+        "its keys pause, resume, explain, change the priority and cancel; it outlives a lost daemon",
+        .enabled(if: Self.isPossible, Self.needed))
+    func keys() async throws {
+        let fixture = try await scene()
+        let window = try await Window(
+            fixture.folder.path, width: 120, height: 40,
+            [fixture.binary.display, "top", "--config", fixture.config.display])
+        do {
+            try await shows(window, "3 ongoing")
+            try await window.press("End", "p")
+            try await shows(window, "paused clip-")
+            try await window.press("w")
+            try await shows(window, "Why", "operator")
+            try await window.press("Escape")
+            try await window.press("r")
+            try await shows(window, "resumed clip-")
+            try await window.press("+")
+            try await shows(window, "priority 1: clip-")
+            #expect(try await fixture.runVerb("list", ["--json"])?.contains("\"priority\":1") == true)
+            try await window.press("c")
+            try await shows(window, "y/n")
+            try await window.press("y")
+            try await shows(window, "cancelled clip-", "2 ongoing")
+            fixture.killDaemon()
+            try await shows(window, "No daemon since")
+            try fixture.startDaemon()
+            try await eventually("the daemon is back on the screen") {
+                try await !window.text.contains("No daemon since")
+            }
+            try await window.press("C-c")
+            try await shows(window, "ended with 0")
+        } catch {
+            try await window.end()
+            throw error
+        }
+        try await window.end()
+    }
+
+    @Test("without a terminal it prints once, as plain text; without a daemon it says so")
+    func plain() async throws {
+        let fixture = try await scene()
+        let text = try #require(try await fixture.runVerb("top"))
+        #expect(text.contains("clip-0.mp4") && text.contains("DESTINATIONS") && !text.contains("\u{1B}"))
+        _ = try await fixture.stopDaemon()
+        let child = try Child(
+            fixture.binary, ["top", "--config", fixture.config.display],
+            output: fixture.folder.path.appending("top.out"), errors: fixture.folder.path.appending("top.err"))
+        #expect(try await child.end(within: .seconds(20)) != .status(0))
+        #expect(try child.standardError().contains("daemon"))
+    }
+}

@@ -1,0 +1,306 @@
+"""A daemon of made-up data, for states that a real one hardly reaches: a million uploads, hostile texts, modems.
+
+Run it by hand to look at the page: `./fake_daemon.py --port 8800 --uploads 1000000`.
+"""
+
+import argparse
+import json
+import queue
+import threading
+import time
+import urllib.parse
+
+import fake_views as views
+from page_server import Handler, Refused, Server, Sessions, now
+
+TOKENS = {"operator-token-0123": ("ops", "operate"), "viewer-token-0123": ("guest", "view")}
+VERBS = ("pause", "resume", "cancel", "retry", "remove", "priority")
+
+
+class FakeDaemon:
+    """The state of the fake. `commands` has every change that was asked for, as (path, body)."""
+
+    def __init__(self, uploads=60, updates=2.0, empty=False, port=0):
+        self.empty = empty
+        self.total = 0 if empty else uploads
+        self.updates = updates
+        self.seq = 1000
+        self.commands = []
+        self.refusals = {}  # path of a command: how it is refused
+        self.paused = []
+        self.exceptions = []
+        self.changed = {}  # id of an upload: what differs from its made-up view
+        self.ended = {} if empty else views.ended()
+        self.subscribers = set()
+        self.streams_opened = 0
+        self.lock = threading.RLock()
+        self.sessions = Sessions(TOKENS)
+        self.handler = type("FakeHandler", (FakeHandler,), {"daemon": self, "sessions": self.sessions})
+        self.server = Server(port, self.handler).start()
+        self.port = self.server.server_address[1]
+        self.stopped = threading.Event()
+        threading.Thread(target=self.tick, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/"
+
+    def stop(self):
+        self.server.cut()
+
+    def restart(self):
+        self.server = Server(self.port, self.handler).start()
+
+    def close(self):
+        self.stopped.set()
+        self.server.cut()
+
+    # Uploads, the newest first: number `total - 1` is the newest.
+
+    def upload(self, identifier):
+        if identifier in self.ended:
+            return self.ended[identifier]
+        number = views.number(identifier)
+        if number is None or number >= self.total:
+            raise Refused(404, "not_found", f"no upload has the id {identifier}")
+        return {**views.ongoing(number, self.total), **self.changed.get(identifier, {})}
+
+    def running(self):
+        numbers = range(max(0, self.total - views.RUNNING), self.total)
+        return [each for each in (self.upload(views.identifier(n)) for n in numbers) if each["state"] == "uploading"]
+
+    def ongoing(self, query):
+        """The page of uploads that are not over, made up while the reader goes on."""
+        start = views.number(query["after"]) - 1 if "after" in query else self.total - 1
+        wanted = int(query.get("limit", 100))
+        keys = ("folder", "destination")
+        for number in range(start, max(-1, start - 200_000), -1):
+            each = self.upload(views.identifier(number))
+            if each["list"] != "ongoing" or any(key in query and each[key] != query[key] for key in keys):
+                continue
+            if query.get("state") and query["state"] != each["state"]:
+                continue
+            if query.get("text", "").lower() not in each["path"].lower():
+                continue
+            yield each
+            wanted -= 1
+            if wanted < 0:
+                return
+
+    def page(self, query):
+        known = {"list", "state", "destination", "folder", "text", "since", "until", "after", "limit"}
+        if set(query) - known:
+            raise Refused(400, "bad_request", f"no filter `{min(set(query) - known)}`")
+        limit = int(query.get("limit", 100))
+        if query.get("list", "ongoing") == "ongoing" or "state" in query:
+            states = ("opening", "uploading", "finishing")
+            if query.get("state") in states and "list" not in query:
+                found = [each for each in self.running() if each["state"] == query["state"]]
+            else:
+                found = list(self.ongoing(query))
+        else:
+            found = [each for each in self.ended.values() if each["list"] == query["list"]]
+            found = [each for each in found if query.get("text", "").lower() in each["path"].lower()]
+            for key in ("folder", "destination"):
+                found = [each for each in found if key not in query or each[key] == query[key]]
+            found.sort(key=lambda each: each["id"], reverse=True)
+            if "after" in query:
+                found = [each for each in found if each["id"] < query["after"]]
+        answer = {"uploads": found[:limit], "counts": self.counts(), "seq": self.seq}
+        if len(found) > limit:
+            answer["next"] = found[limit - 1]["id"]
+        return answer
+
+    def counts(self):
+        lists = [each["list"] for each in self.ended.values()]
+        ended_here = sum(1 for each in self.changed.values() if each.get("list", "ongoing") != "ongoing")
+        return {"ongoing": self.total - ended_here} | {
+            name: lists.count(name) + sum(1 for each in self.changed.values() if each.get("list") == name)
+            for name in ("completed", "failed", "cancelled")}
+
+    def status(self):
+        return views.status(self)
+
+    # Events.
+
+    def emit(self, type, op=None, **detail):
+        with self.lock:
+            if type != "progress":
+                self.seq += 1
+            event = {"seq": self.seq, "ts": now(), "type": type, "detail": detail}
+            if op:
+                event["op"] = op
+            text = f"id: {self.seq}\nevent: {type}\ndata: {json.dumps(event)}\n\n".encode()
+            for subscriber in self.subscribers:
+                subscriber.put(text)
+
+    def tick(self):
+        turn = 0
+        while not self.stopped.wait(1 / self.updates):
+            running = self.running()
+            if not running or not self.subscribers:
+                continue
+            each = running[turn % len(running)]
+            turn += 1
+            total = each["size"]
+            acked = (each["progress"]["acked"] + total // 400) % total
+            rate = 1_400_000 + (turn * 7919) % 900_000
+            progress = {"fraction": acked / total, "acked": acked, "sent": acked, "total": total, "rate": rate,
+                        "eta": (total - acked) // rate}
+            self.changed.setdefault(each["id"], {})["progress"] = progress
+            self.emit("progress", {**each, "progress": progress})
+
+    # Changes.
+
+    def command(self, path, body):
+        self.commands.append((path, body))
+        if path in self.refusals:
+            raise self.refusals[path]
+        verb = path.removeprefix("/v1/")
+        if verb in VERBS:
+            return 202, self.change(verb, body)
+        if verb == "flush":
+            gone = [each for each in self.ended.values() if body.get("list") in (None, each["list"])]
+            for each in gone:
+                each["list"] = "history"
+            self.emit("flushed", count=str(len(gone)), lists=body.get("list", "completed, failed, cancelled"))
+            return 200, {"uploads": [], "count": len(gone)}
+        if verb == "allow" and body["duration"] == 0:
+            ended = [each for each in self.exceptions if each["kind"] in body["kinds"] and each["name"] == body["folder"]]
+            self.exceptions = [each for each in self.exceptions if each not in ended]
+            return 200, {"exceptions": self.exceptions, "ended": ended}
+        if verb == "allow":
+            for kind in body["kinds"] or ["rule"]:
+                scope, name = ("folder", body["folder"]) if body.get("folder") else ("upload", body["ids"][0])
+                self.exceptions.append({"scope": scope, "name": name, "kind": kind, "since": now(),
+                                        "until": now(body["duration"]), "by": "ops"})
+            self.emit("allowed", kind=",".join(body["kinds"]))
+            return 200, {"exceptions": self.exceptions}
+        if verb == "limit":
+            return 200, {"exceptions": []}
+        if verb == "check":
+            return 200, views.check(body)
+        if verb == "rescan":
+            return 202, {"done": False, "folders": []}
+        if verb == "reload":
+            return 200, {"applied": True, "changes": [{"what": "destination", "name": "nas", "change": "changed",
+                                                       "keys": ["token"]}], "errors": [], "warnings": []}
+        raise Refused(404, "not_found", f"there is no {path}")
+
+    def change(self, verb, body):
+        ids = body.get("ids", [])
+        if verb == "pause" and not ids:
+            scope = "folder" if body.get("folder") else "destination" if body.get("destination") else "all"
+            pause = {"scope": scope, "since": now()}
+            if scope != "all":
+                pause["name"] = body[scope]
+            if body.get("duration"):
+                pause["until"] = now(body["duration"])
+            self.paused.append(pause)
+            self.emit("paused", scope=scope)
+        if verb == "resume" and not ids:
+            named = body.get("folder") or body.get("destination")
+            self.paused = [each for each in self.paused if each.get("name") != named]
+            self.emit("resumed", scope="all")
+        for each in ids:
+            self.change_one(verb, each, body)
+        return {"uploads": [self.upload(each) for each in ids], "count": len(ids) or 7}
+
+    def change_one(self, verb, identifier, body):
+        view = self.upload(identifier)
+        if verb == "priority":
+            change = {"priority": body["priority"]}
+        elif verb == "pause":
+            text = "paused by ops"
+            change = {"state": "waiting", "holds": [{"kind": "operator", "since": now(), "text": text}]}
+        elif verb == "cancel":
+            change = {"state": "cancelled", "list": "cancelled", "holds": [], "finished_at": now()}
+        elif verb == "remove":
+            change = {"list": "history"}
+        else:
+            change = {"state": "queued", "list": "ongoing", "holds": []}
+        if identifier in self.ended:
+            view.update(change)
+        else:
+            self.changed.setdefault(identifier, {}).update(change)
+        kind = {"cancel": "cancelled", "remove": "removed"}.get(verb, "state")
+        self.emit(kind, {**view, **change}, to=change.get("state", view["state"]))
+
+    def receive(self, query, size):
+        self.commands.append(("/v1/bytes", query | {"size": size}))
+        self.total += 1
+        view = self.upload(views.identifier(self.total - 1)) | {"name": query["name"], "state": "queued"}
+        self.changed[view["id"]] = {"name": query["name"], "folder": "-", "path": f"/dev/stdin/{query['name']}",
+                                    "state": "queued", "holds": [], "size": size}
+        view = self.upload(view["id"])
+        self.emit("added", view)
+        return {"uploads": [view], "count": 1}
+
+
+class FakeHandler(Handler):
+    daemon: FakeDaemon
+
+    def api(self, path, query, body):
+        daemon = self.daemon
+        kind, _, reference = path.removeprefix("/v1/").partition("/")
+        reference = urllib.parse.unquote(reference)
+        if path == "/v1/events":
+            return self.events(query)
+        if path == "/v1/bytes":
+            return self.send(202, daemon.receive(query, len(body)))
+        if self.command == "POST":
+            with daemon.lock:
+                return self.send(*daemon.command(path, json.loads(body or b"{}")))
+        if kind == "thumbnails":
+            return self.send(200, views.thumbnail(reference), "image/png", [("Cache-Control", "max-age=3600")])
+        answers = {
+            "status": daemon.status, "plan": lambda: views.plan(daemon), "routes": views.routes,
+            "usage": lambda: views.usage(query, daemon.empty),
+            "uploads": lambda: views.detail(daemon.upload(reference)) if reference else daemon.page(query),
+            "why": lambda: views.why(daemon.upload(reference)),
+        }
+        if kind not in answers:
+            raise Refused(404, "not_found", f"there is no {path}")
+        with daemon.lock:
+            self.send(200, answers[kind]())
+
+    def events(self, query):
+        daemon = self.daemon
+        mine = queue.Queue()
+        since = int(query.get("since", daemon.seq))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Cache-Control", "no-store")
+        self.end_headers()
+        self.close_connection = True
+        daemon.streams_opened += 1
+        if since < daemon.seq:
+            mine.put(f'id: {daemon.seq}\nevent: reset\ndata: {{"seq": {daemon.seq}, "ts": "{now()}", '
+                     f'"type": "reset", "detail": {{}}}}\n\n'.encode())
+        daemon.subscribers.add(mine)
+        try:
+            self.wfile.write(b"retry: 3000\n\n")
+            while True:
+                try:
+                    self.wfile.write(mine.get(timeout=2))
+                except queue.Empty:
+                    self.wfile.write(b": \n\n")
+        finally:
+            daemon.subscribers.discard(mine)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=8800)
+    parser.add_argument("--uploads", type=int, default=60)
+    parser.add_argument("--updates", type=float, default=2.0, help="progress events a second")
+    parser.add_argument("--empty", action="store_true")
+    options = parser.parse_args()
+    daemon = FakeDaemon(options.uploads, options.updates, options.empty, options.port)
+    print(f"{daemon.url}#code={daemon.sessions.code()}", "or a token:", ", ".join(TOKENS), flush=True)
+    while True:
+        time.sleep(3600)
+
+
+if __name__ == "__main__":
+    main()

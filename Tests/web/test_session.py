@@ -1,0 +1,116 @@
+"""Signing in, roles and what a session may do."""
+
+import unittest
+
+from playwright.sync_api import expect
+
+from support import PageTest
+
+
+class SessionTest(PageTest):
+    def test_a_code_signs_in_and_leaves_the_address_at_once(self):
+        page = self.sign_in()
+        self.assertNotIn("code", page.url)
+        self.assertEqual(page.evaluate("history.length"), 2, "the code stays in no entry of the history")
+
+    def test_a_used_code_is_refused_with_the_reason(self):
+        code = self.daemon.sessions.code()
+        self.daemon.sessions.open(None, code)
+        self.page.goto(f"{self.daemon.url}#code={code}")
+        expect(self.page.get_by_role("alert")).to_contain_text("no longer good")
+        self.assertNotIn("code", self.page.url)
+
+    def test_a_typed_token_signs_in(self):
+        self.page.goto(self.daemon.url)
+        self.page.get_by_label("Token").fill("operator-token-0123")
+        self.page.keyboard.press("Enter")
+        expect(self.page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
+    def test_a_wrong_token_is_refused_beside_the_field(self):
+        self.page.goto(self.daemon.url)
+        self.page.get_by_label("Token").fill("wrong")
+        self.page.keyboard.press("Enter")
+        expect(self.page.get_by_role("alert")).to_contain_text("wrong")
+        expect(self.page.get_by_label("Token")).to_have_value("")
+
+    def test_the_token_is_in_no_storage_cookie_or_address(self):
+        page = self.sign_in()
+        held = page.evaluate("JSON.stringify([document.cookie, {...localStorage}, {...sessionStorage}, location.href])")
+        for key in [*self.daemon.sessions.keys, *self.daemon.sessions.cookies]:
+            self.assertNotIn(key, held)
+        self.assertNotIn("sluice=", page.evaluate("document.cookie"))
+
+    def test_after_a_reload_the_page_may_look_and_unlocks_for_a_change(self):
+        page = self.sign_in("queue")
+        page.reload()
+        expect(page.get_by_role("heading", name="Queue", exact=True)).to_be_visible()
+        page.get_by_role("button", name="Pause IMG_2041.jpg").first.click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Unlock")
+        dialog.get_by_label("Token").fill("operator-token-0123")
+        dialog.get_by_role("button", name="Unlock").click()
+        self.assertEqual(len(self.last_command("/v1/pause")["ids"]), 1)
+
+    def test_the_role_view_has_no_controls_and_is_told_why(self):
+        page = self.sign_in(role="view")
+        expect(page.get_by_text("guest, may look").or_(page.get_by_text("ops, may look"))).to_be_visible()
+        for view in ("now", "queue", "history", "check"):
+            self.go(view)
+            expect(page.locator("[data-command]")).to_have_count(0)
+            expect(page.locator(".rows input")).to_have_count(0)
+        self.go("queue")
+        page.locator(".row a").first.click()
+        expect(page.get_by_role("dialog")).to_contain_text("role view: you may look, and change nothing")
+
+    def test_a_session_that_ends_asks_again_and_keeps_the_view(self):
+        page = self.sign_in("queue?folder=garden")
+        row = page.locator(".row a").first.inner_text()
+        self.daemon.sessions.forget_all()
+        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("Sign in again")
+        expect(page.locator(".row a").first).to_have_text(row)
+        dialog.get_by_label("Token").fill("operator-token-0123")
+        dialog.get_by_role("button", name="Sign in again").click()
+        expect(dialog).to_have_count(0)
+        self.assertIn("folder=garden", page.url)
+        self.wait(lambda: self.daemon.subscribers, "the stream is open again")
+
+    def test_signing_in_again_with_the_role_view_takes_the_controls_away(self):
+        page = self.sign_in("queue")
+        self.daemon.sessions.forget_all()
+        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        dialog = page.get_by_role("dialog")
+        dialog.get_by_label("Token").fill("viewer-token-0123")
+        dialog.get_by_role("button", name="Sign in again").click()
+        expect(page.get_by_text("guest, may look")).to_be_visible()
+        expect(page.locator("[data-command]")).to_have_count(0)
+
+    def test_signing_out_forgets_the_session(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        self.assertEqual(self.daemon.sessions.cookies, {})
+        self.wait(lambda: not self.daemon.subscribers, "the stream is closed")
+
+    def test_a_new_link_in_an_open_tab_unlocks_it(self):
+        page = self.sign_in()
+        page.reload()
+        expect(page.get_by_role("button", name="Unlock")).to_be_visible()
+        page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
+        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        self.assertNotIn("code", page.url)
+
+    def test_a_daemon_that_does_not_answer_at_the_start_is_shown_and_tried_again(self):
+        self.page.goto(self.daemon.url)
+        expect(self.page.get_by_label("Token")).to_be_visible()
+        self.page.route("**/v1/session", lambda route: route.abort())
+        self.page.reload()
+        expect(self.page.get_by_role("heading", name="The daemon does not answer")).to_be_visible()
+        self.page.unroute("**/v1/session")
+        self.page.get_by_role("button", name="Try now").click()
+        expect(self.page.get_by_label("Token")).to_be_visible()
+
+
+if __name__ == "__main__":
+    unittest.main()
