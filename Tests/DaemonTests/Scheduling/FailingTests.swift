@@ -90,6 +90,8 @@ struct FailingTests {
         scene.remote.standard = .fail(remedy)
         let began = clocks.wall()
         let id = try await scene.add("a.mp4")
+        // The clocks stand still until the first failure.
+        try await eventually("the first attempt has begun") { scene.remote.began.count == 1 }
         try await goOn(scene, clocks, by: .seconds(20)) { try await scene.state(id) == .failed }
         // Some seconds after each wait do not count.
         let took = clocks.wall().milliseconds - began.milliseconds
@@ -112,6 +114,8 @@ struct FailingTests {
         scene.remote.standard = .fail(remedy)
         let began = clocks.wall()
         let id = try await scene.add("a.mp4")
+        // The clocks stand still until the first failure.
+        try await eventually("the first attempt has begun") { scene.remote.began.count == 1 }
         try await goOn(scene, clocks, by: .seconds(5)) { try await scene.state(id) == .failed }
         let took = clocks.wall().milliseconds - began.milliseconds
         #expect((60_000...70_000).contains(took), "\(took)")
