@@ -155,7 +155,10 @@ struct MemoryCardTests {
             try Files.syncFolder(folder)
         }
         try fixture.startDaemon()
-        try await eventually("some files have arrived; \(fixture.lastWords())", every: .milliseconds(2)) {
+        // They settle a minute after their last change.
+        try await eventually(
+            "some files have arrived; \(fixture.lastWords())", within: .seconds(60), every: .milliseconds(2)
+        ) {
             try reader.arrived().count > 5
         }
         try await reader.card.shutDown()

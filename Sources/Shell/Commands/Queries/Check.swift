@@ -10,11 +10,12 @@ internal import Linux
 extension Verb {
     static let check: Verb = Verb(
         "check", "check the configuration, and the folders, hooks and destinations that it names",
+        operands: "[DESTINATION]", takes: .destinations, count: 0...1,
         details: [
             "Reads the configuration, examines folders, staging, state and hooks, asks each destination whether it "
                 + "would accept uploads, and each `busy` source whether it is busy. It changes and uploads nothing. "
-                + "Run it as the daemon's user, for example with `sudo -u sluice`. --folder and --destination check "
-                + "only what they name.",
+                + "Run it as the daemon's user, for example with `sudo -u sluice`. With a destination, it "
+                + "checks only that one; --folder checks only a folder.",
             "With --test-file it also sends a small file to each destination that accepts uploads, and removes it there: "
                 + "a text, or a short video for services that take only videos. `removable` sends it only to a "
                 + "destination that can remove it, `any` to all. The file obeys `policy`, except quotas and `bandwidth`. A bucket that "
@@ -32,7 +33,7 @@ extension Verb {
         options: [
             Option(flag: "running", "let the running daemon check its loaded configuration"),
             Option("folder", "NAME", takes: .folders, "only this folder"),
-            Option("destination", "NAME", takes: .destinations, "only this destination"),
+            Option("destination", "NAME", takes: .destinations, "only this destination (as DESTINATION)"),
             .testFile("send one file to each destination, and remove it there; nothing is sent by default"),
             Option("test-size", "SIZE", "with --test-file: the size of that file, to see the speed; 100MB at most"),
             .json, .config,
@@ -42,15 +43,19 @@ extension Verb {
         examples: [
             ("sluice check --config ./sluice.yaml", "Checks a new configuration before the first start."),
             ("sudo -u sluice sluice check", "Checks with the permissions of the service."),
-            ("sluice check --running --destination nas", "Lets the daemon check one destination."),
+            ("sluice check --running nas", "Lets the daemon check one destination."),
             (
-                "sluice check --destination nas --test-file removable --test-size 10MB",
+                "sluice check nas --test-file removable --test-size 10MB",
                 "Sends 10 MB, says how fast that was, and removes the file."
             ),
         ]
     ) { call in
+        let operand = call.arguments.operands.first?.lossyText
+        if operand != nil, call.arguments.has("destination") {
+            throw Arguments.usage("the destination is given twice", .check)
+        }
         let request = CheckRequest(
-            folder: call.arguments.text("folder"), destination: call.arguments.text("destination"))
+            folder: call.arguments.text("folder"), destination: operand ?? call.arguments.text("destination"))
         let testFile = try call.testFile(.check)
         let testSize = try call.testSize(testFile)
         if call.arguments.has("running") {
@@ -67,7 +72,10 @@ extension Verb {
             throw CommandError(.notFound, "no folder is called `\(printable(name))`")
         }
         if let name = request.destination, !settings.destinations.contains(where: { $0.name == name }) {
-            throw CommandError(.notFound, "no destination is called `\(printable(name))`")
+            let isPath = name.contains("/") || name.hasSuffix(".yaml") || name.hasSuffix(".yml")
+            throw CommandError(
+                .notFound, "no destination is called `\(printable(name))`",
+                remedy: isPath ? "A configuration file is given with --config." : nil)
         }
         let findings =
             request.isAll
