@@ -106,7 +106,7 @@ let package = Package(
         .executableTarget(name: "sluice", dependencies: ["Shell"], swiftSettings: strict),
 
         // Only tests and figures import it.
-        module("TestKit", ["Core", "Linux", "CLinux", "CZlib", "Digests"]),
+        module("TestKit", ["Core", "Linux", "Transport", "CLinux", "CZlib", "Digests"]),
 
         // What the runner of the tests is told; no figure can import it.
         module("TestTraits", ["TestKit"]),
@@ -134,7 +134,7 @@ let package = Package(
         tests("ReceiverTests", ["Core", "Digests", "Linux", "Receiver", "WebServer"]),
         tests("ConfigTests", ["Config", "Core", "Linux"]),
         tests("NamesTests", ["Core", "Linux", "Names"]),
-        tests("TransportTests", ["Transport", "Names", "Core", "Linux"]),
+        tests("TransportTests", ["Transport", "Names", "Core", "Linux", "CCurl"]),
         tests("EgressTests", ["Core", "Egress", "Linux", "Transport"]),
         tests("WatchTests", ["Watch", "Linux", "Core", "Media"]),
         tests("MediaTests", ["Core", "Linux", "Media"]),

@@ -10,18 +10,6 @@ import Transport
 
 @testable import Daemon
 
-/// A permit without limits.
-struct FreePermit: RequestPermit {
-    func send(_ request: Request, over transport: any Transporting) async throws(TransportError) -> Response {
-        try await transport.send(request)
-    }
-    func charging(upload id: String) -> any RequestPermit { self }
-    func allowance(for count: Int64) -> Int64 { count }
-    func reserve(for count: Int64) -> Shortage? { nil }
-    func returnReservation(for count: Int64, sent: Int64) {}
-    var rate: Int64? { nil }
-}
-
 /// A transport that waits a second for a connection.
 private struct Impatient: Transporting {
     let transport = Transport()
@@ -46,7 +34,7 @@ struct CheckStepTests {
                 log: { _ in }))
         let witness = CheckWitness(clocks: clocks)
         let result = await destination.check(
-            context: witness.witnessing(RequestContext(permit: FreePermit(), headers: [:])))
+            context: witness.witnessing(.open))
         #expect(result.verdict == .failed, "\(result)")
         return await witness.steps(result)
     }

@@ -1,25 +1,9 @@
 import Core
 import Credentials
+import TestKit
 import Transport
 
 @testable import Destinations
-
-/// A permit without limits and without an account, for tests that are not about permits.
-struct OpenPermit: RequestPermit {
-    func send(_ request: Request, over transport: any Transporting) async throws(TransportError) -> Response {
-        try await transport.send(request)
-    }
-
-    func charging(upload id: String) -> any RequestPermit { self }
-    func allowance(for count: Int64) -> Int64 { count }
-    func reserve(for count: Int64) -> Shortage? { nil }
-    func returnReservation(for count: Int64, sent: Int64) {}
-    var rate: Int64? { nil }
-}
-
-extension RequestContext {
-    static let open = RequestContext(permit: OpenPermit(), headers: [:])
-}
 
 extension DestinationTools {
     init(
@@ -31,7 +15,7 @@ extension DestinationTools {
     }
 }
 
-// The calls of a destination with that permit.
+// The calls of a destination with ``OpenPermit``.
 extension Destination {
     func upload(_ order: UploadOrder, reporter: any UploadReporter) async throws -> RemoteObject {
         try await upload(order, reporter: reporter, context: .open)
