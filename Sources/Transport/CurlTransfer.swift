@@ -32,6 +32,9 @@ final class CurlTransfer: @unchecked Sendable {
     private(set) var overhead: Int64 = 0
     /// Whether that connection leads to another machine.
     private(set) var leavesMachine = true
+    /// Whether it goes through a proxy on this machine, which connects to the server itself. Judged once: the connection
+    /// has to end where that says.
+    let usesLocalProxy: Bool
 
     private var times = TransferTimes()
     var stage = ConnectionStage()
@@ -48,6 +51,7 @@ final class CurlTransfer: @unchecked Sendable {
         self.request = request
         answer = Answer(limit: request.answerLimit)
         body = SentBody(isFramed: request.connection.http2 != .never)
+        usesLocalProxy = request.proxy?.isHere ?? false
         message[0] = 0
     }
 
@@ -74,24 +78,17 @@ final class CurlTransfer: @unchecked Sendable {
     func error(_ kind: TransportError.Kind, _ code: Int32, _ detail: String) -> TransportError {
         TransportError(
             kind: kind, code: code, detail: detail, url: request.url,
-            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery
+            bytesSent: request.body.content(of: body.maxSent), bytesOnWire: bytesOnWire, delivery: delivery,
+            wasSent: stage.isConnected
         ).through(request.proxy, isTunneled: hasTunnel, showsCertificate: request.connection.clientCertificate != nil)
     }
-
-    /// Whether it goes through a proxy on this machine, which connects to the server itself.
-    var usesLocalProxy: Bool { request.proxy?.isHere ?? false }
 
     // Events on the way; called by the callbacks.
 
     /// Whether the requested interface leads to an address, by a route that is equal to the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
-        if let proxy = request.proxy, !proxy.isHere, ProxyServer.isOwn(address) {
-            // The route to the proxy was judged, which says nothing about the way that its connections take.
-            objection = (
-                .interface,
-                "the proxy \(proxy.place) is on this machine, at \(address): write that address into \(proxy.setting), so "
-                    + "that the route to the server is judged"
-            )
+        if let proxy = request.proxy, let problem = proxy.objection(to: address, isHere: usesLocalProxy) {
+            objection = (.interface, problem)
             return false
         }
         if usesLocalProxy {
@@ -282,7 +279,11 @@ final class CurlTransfer: @unchecked Sendable {
     /// The result, from libcurl's final code.
     func outcome(_ code: CURLcode) -> Outcome {
         if let objection { return outcome(of: error(objection.kind, Int32(code.rawValue), objection.detail)) }
-        if let refusal = refusalOfProxy(code) { return .failure(error(.proxy, Int32(code.rawValue), refusal)) }
+        if let refusal = refusalOfProxy(code) {
+            // It may refuse the second connection of a request that the server has received over the first one.
+            let kind = code != CURLE_OK && stage.isConnected ? TransportError.Kind.reset : .proxy
+            return .failure(error(kind, Int32(code.rawValue), refusal))
+        }
         guard code == CURLE_OK else {
             var code = code
             var words = message[0] == 0 ? String(cString: curl_easy_strerror(code)) : String(cString: message)

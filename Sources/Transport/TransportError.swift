@@ -49,6 +49,8 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     /// Bytes that were sent for this request nevertheless, as counted by the kernel; see ``Request/onWire``.
     package let bytesOnWire: Int64
     package let delivery: DeliveryBounds
+    /// The request had a connection, perhaps before the one that the error is about: it may have been received.
+    package let wasSent: Bool
     /// The proxy that the request should have gone through.
     package private(set) var proxy: ProxyServer?
     /// That proxy had connected to the server (`CONNECT`): the error is the server's.
@@ -67,7 +69,7 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
     ///   - delivery: Without it only the bytes that the socket accepted are known.
     package init(
         kind: Kind, code: Int32 = 0, detail: String, url: String, bytesSent: Int64 = 0, bytesOnWire: Int64 = 0,
-        delivery: DeliveryBounds? = nil
+        delivery: DeliveryBounds? = nil, wasSent: Bool = false
     ) {
         self.kind = kind
         self.code = code
@@ -76,6 +78,7 @@ package struct TransportError: Error, Hashable, Sendable, CustomStringConvertibl
         self.bytesSent = bytesSent
         self.bytesOnWire = bytesOnWire
         self.delivery = delivery ?? DeliveryBounds(atLeast: 0, atMost: bytesSent)
+        self.wasSent = wasSent
     }
 
     /// The words of a connection over TLS that broke. libcurl keeps its first message: where the server closes right after
@@ -160,7 +163,18 @@ package func withoutSecrets(_ url: String) -> String {
 }
 
 extension TransportError.Kind {
+    /// Errors before a request leaves. libcurl repeats a request over a new connection when a kept one is closed without
+    /// an answer. The server may have received the first one, so that a failure to connect then does not show that it has
+    /// not.
+    private static let ofNewConnection = [
+        CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_PROXY,
+        CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_PINNEDPUBKEYNOTMATCH, CURLE_SSL_CERTPROBLEM,
+        CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_USE_SSL_FAILED,
+        CURLE_SSL_ENGINE_NOTFOUND,
+    ]
+
     /// - Parameters:
+    ///   - isConnected: Whether the request had a connection by then.
     ///   - words: The message of the TLS library, whose codes libcurl does not pass on. For data that is no TLS record
     ///     OpenSSL reports a wrong version number, and GnuTLS an unexpected packet.
     ///   - hasCertificate: The request shows a certificate of the client.
@@ -169,7 +183,9 @@ extension TransportError.Kind {
         let mayBeAlert = [
             CURLE_SSL_CONNECT_ERROR, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PEER_FAILED_VERIFICATION,
         ].contains { $0 == code }
-        if code == CURLE_SSL_CONNECT_ERROR, isNoRecord.contains(where: { words.contains($0) }) {
+        if isConnected, Self.ofNewConnection.contains(where: { $0 == code }) {
+            self = .reset
+        } else if code == CURLE_SSL_CONNECT_ERROR, isNoRecord.contains(where: { words.contains($0) }) {
             self = .notTLS
         } else if mayBeAlert, TLSAlert.refusesClient(words, hasCertificate: hasCertificate) {
             self = .clientCertificate
@@ -178,17 +194,7 @@ extension TransportError.Kind {
         }
     }
 
-    /// - Parameter isConnected: Whether the request had a connection by then.
-    init(_ code: CURLcode, isConnected: Bool) {
-        // libcurl repeats a request over a new connection when a kept one is closed without an answer. The server may
-        // have received the first one, so that a failure to connect then does not show that it has not.
-        let ofNewConnection = [
-            CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT, CURLE_PROXY,
-        ]
-        if isConnected, ofNewConnection.contains(where: { $0 == code }) {
-            self = .reset
-            return
-        }
+    private init(_ code: CURLcode, isConnected: Bool) {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: self = .resolve
         case CURLE_COULDNT_CONNECT: self = .connect

@@ -1,3 +1,4 @@
+import CCurl
 import Core
 import Glibc
 import TestKit
@@ -68,6 +69,21 @@ struct HandshakeTests {
         ])
     func alerts(_ words: String, _ hasCertificate: Bool, _ isOfClient: Bool) {
         #expect(TLSAlert.refusesClient(words, hasCertificate: hasCertificate) == isOfClient)
+    }
+
+    @Test(
+        "a failure to make a second connection does not show that the server has not received the request over the first",
+        arguments: [
+            CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT, CURLE_PROXY, CURLE_SSL_CONNECT_ERROR,
+            CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+        ].map(\.rawValue))
+    func repeated(_ code: UInt32) {
+        func kind(isConnected: Bool) -> TransportError.Kind {
+            TransportError.Kind(
+                CURLcode(rawValue: code), isConnected: isConnected, words: "wrong version number", hasCertificate: true)
+        }
+        #expect(kind(isConnected: true) == .reset)
+        #expect(kind(isConnected: false) != .reset)
     }
 
     @Test("the alert that this end has sent says why it refuses a certificate")

@@ -206,6 +206,23 @@ struct ConnectionSettingsTests {
         #expect(!other.isHere)
     }
 
+    @Test("no connection is made to a proxy at an address whose route was not judged", arguments: [true, false])
+    func surprising(_ isHere: Bool) throws {
+        // As if another file of names were valid for the lookup.
+        let name = isHere ? "localhost" : "proxy.example"
+        var request = Request("GET", "http://192.0.2.7:8080/")
+        request.connection.proxy = .server(
+            try #require(ProxyServer("http://\(name):3128", origin: .configuration)), exempt: [])
+        let transfer = CurlTransfer(request)
+        let (own, other) = (try #require(IPAddress("127.0.0.1")), try #require(IPAddress("192.0.2.99")))
+        #expect(transfer.usesLocalProxy == isHere)
+        #expect(transfer.mayConnect(to: isHere ? own : other, port: 3128))
+        #expect(!transfer.mayConnect(to: isHere ? other : own, port: 3128))
+        #expect(transfer.objection?.kind == .interface)
+        #expect(transfer.objection?.detail.contains("the proxy \(name):3128 is on this machine") == true)
+        #expect(transfer.objection?.detail.contains("`http.proxy`") == true)
+    }
+
     @Test(
         "addresses for a name are read as curl reads them",
         arguments: [

@@ -15,7 +15,8 @@ package enum HostsFile {
     ///
     /// - Parameter name: In lower case.
     package static func addresses(of name: String) -> [IPAddress] {
-        guard let status = try? FileStatus(at: path) else { return [] }
+        // Some systems have a link there, which `Files.read` refuses.
+        guard let path = Files.real(path), let status = try? FileStatus(at: path) else { return [] }
         return content.withLock { content in
             if let content, content.status == status { return content.addresses[name] ?? [] }
             // It is read again when it changes.

@@ -82,8 +82,8 @@ package final class ProtocolProbe: Sendable {
         with permit: any RequestPermit
     ) async -> Bool {
         var question = Request("HEAD", "\(speech == .tls ? "https" : "http")://\(authority)/", limits: limits)
-        // Any certificate is enough: only its existence matters.
-        question.verifiesTLS = false
+        // Any certificate is enough: only its existence matters. So any server may answer, and is shown none.
+        (question.verifiesTLS, question.showsIdentity) = (false, false)
         question.conceal = request.conceal
         do throws(TransportError) {
             _ = try await transport.send(question, with: permit)
@@ -91,7 +91,9 @@ package final class ProtocolProbe: Sendable {
         } catch {
             // There was a handshake, and then no answer; or the server requires a client certificate, or another
             // version.
-            return speech == .tls && (error.kind == .timedOut || error.kind == .tls && error.detail.contains("alert"))
+            return speech == .tls
+                && ([.timedOut, .clientCertificate].contains(error.kind)
+                    || error.kind == .tls && error.detail.contains("alert"))
         }
     }
 
@@ -109,7 +111,7 @@ package final class ProtocolProbe: Sendable {
             isRefused = known.found == .tls
             // Uploads that get this answer side by side each ask: none of them may blame the key.
             if !known.isKnown {
-                var question = Request("GET", "http://\(authority)/", limits: Self.limits)
+                var question = Self.textQuestion("http://\(authority)/")
                 question.conceal = request.conceal
                 do throws(TransportError) {
                     let text = try await transport.send(question, with: permit)
@@ -133,7 +135,7 @@ package final class ProtocolProbe: Sendable {
         guard answer.status == 400, address.scheme == "https", let authority = address.authority else { return false }
         if Self.refusesCertificate(answer.body) { return true }
         guard request.method == "HEAD" else { return false }
-        var question = Request("GET", "https://\(authority)/", limits: Self.limits)
+        var question = Self.textQuestion("https://\(authority)/")
         (question.caFile, question.showsIdentity, question.conceal) =
             (request.caFile, request.showsIdentity, request.conceal)
         do throws(TransportError) {
@@ -143,6 +145,13 @@ package final class ProtocolProbe: Sendable {
             // No answer explains nothing: the 400 counts as it is.
             return false
         }
+    }
+
+    /// A question for the text of a refusal, which is short.
+    private static func textQuestion(_ url: String) -> Request {
+        var question = Request("GET", url, limits: limits, answerLimit: 16 << 10)
+        question.needsStatusOnly = true
+        return question
     }
 
     private static func refusesCertificate(_ body: [UInt8]) -> Bool {

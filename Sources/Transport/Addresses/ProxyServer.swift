@@ -107,6 +107,22 @@ package struct ProxyServer: Hashable, Sendable {
         address.isLoopback || address.isUnspecified || OwnAddresses.contains(address)
     }
 
+    /// Why no connection to it may be made at an address that a lookup gives; `nil` where it may. The route to the
+    /// proxy was judged or, for one on this machine, the route to the server: either says nothing about the other.
+    ///
+    /// - Parameter isHere: Whether it was on this machine when the request began.
+    func objection(to address: IPAddress, isHere: Bool) -> String? {
+        switch (isHere, Self.isOwn(address)) {
+        case (true, true), (false, false): nil
+        case (false, true):
+            "the proxy \(place) is on this machine, at \(address): write that address into \(setting), so that the route "
+                + "to the server is judged"
+        case (true, false):
+            "the proxy \(place) is on this machine by its name, and a lookup gives \(address), which is not: write the "
+                + "right address into \(setting)"
+        }
+    }
+
     /// Whether it answers requests in HTTP.
     var speaksHTTP: Bool { scheme == .http || scheme == .https }
 

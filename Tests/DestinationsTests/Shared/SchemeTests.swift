@@ -21,8 +21,10 @@ struct SchemeTests {
         #expect(!found.detail.contains("ca_file"))
     }
 
-    @Test("http to a server with TLS that hangs up is reported, after one probe")
-    func hidden() async throws {
+    @Test(
+        "http to a server with TLS that hangs up is reported, after one probe, also if it requires a client certificate",
+        arguments: [[], ["-Verify", "1", "-verify_return_error"]])
+    func hidden(_ more: [String]) async throws {
         let folder = TemporaryFolder()
         let (chain, key) = (folder.path.appending("c.pem"), folder.path.appending("k.pem"))
         let (output, errors) = (folder.path.appending("output"), folder.path.appending("errors"))
@@ -35,7 +37,7 @@ struct SchemeTests {
         #expect(try await making.end(within: .seconds(60)) == .status(0))
         let server = try Child(
             "/usr/bin/openssl",
-            ["s_server", "-accept", "127.0.0.1:0", "-cert", chain.display, "-key", key.display, "-www"],
+            ["s_server", "-accept", "127.0.0.1:0", "-cert", chain.display, "-key", key.display, "-www"] + more,
             output: output, errors: errors)
         defer { server.end(with: SIGKILL) }
         let port = try await server.line(after: "ACCEPT 127.0.0.1:")
