@@ -186,12 +186,14 @@ final class TusService: WebService {
         let body = incoming.withLock { $0.removeValue(forKey: request.number) }
         let directory = directory
         do {
-            let creation = try CreationRequest(request, maxSize: maxSize)
-            if body?.outcome == .tooLong {
-                throw CreationRequest.RefusedError(413, "the body is longer than the upload", isLogged: true)
-            }
-            let (arrival, offset) = try await blocking { () throws -> (IncomingUpload, Int64) in
-                do { return try Creation(creation, directory, body).run() } catch {
+            let (arrival, offset) = try await blocking { [maxSize] () throws -> (IncomingUpload, Int64) in
+                do {
+                    let creation = try CreationRequest(request, maxSize: maxSize)
+                    if body?.outcome == .tooLong {
+                        throw CreationRequest.RefusedError(413, "the body is longer than the upload", isLogged: true)
+                    }
+                    return try Creation(creation, directory, body).run()
+                } catch {
                     body.map { if directory.find($0.arrival.id) == nil { $0.discard() } }
                     throw error
                 }

@@ -79,6 +79,28 @@ struct CreationWithBytesTests {
         }
     }
 
+    @Test("a body of unknown length that is too long leaves nothing")
+    func tooLongInChunks() async throws {
+        try await ReceiverFixture.open { inbox in
+            let wire = try Wire(port: inbox.port)
+            try await wire.send(
+                ReceiverFixture.head(
+                    "POST", "/files/",
+                    [
+                        "Upload-Length": "5000", "Upload-Metadata": "filename YQ==", "Transfer-Encoding": "chunked",
+                        "Content-Type": ReceiverFixture.offsetType,
+                    ]))
+            for size in [3000, 3000] {
+                try await wire.send("\(String(size, radix: 16))\r\n")
+                try await wire.send(noise(size))
+                try await wire.send("\r\n")
+            }
+            try await wire.send("0\r\n\r\n")
+            #expect(try await wire.reply().status == 413)
+            #expect(try inbox.delivered() == [] && inbox.unfinished() == 0)
+        }
+    }
+
     @Test("content that the folder has is not kept twice")
     func held() async throws {
         try await ReceiverFixture.open { inbox in
