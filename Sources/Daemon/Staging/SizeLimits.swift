@@ -13,6 +13,8 @@ actor SizeLimits {
         /// `nil` for no limit, or none that is known.
         var limit: Int64?
         var askedAt: MonotonicTime
+        /// `nil`: it has not answered yet.
+        var answeredAt: MonotonicTime?
         /// Until then it is not asked again for a file that fits.
         var until: MonotonicTime
         /// Of the settings.
@@ -52,12 +54,15 @@ actor SizeLimits {
         let now = context.clocks.monotonic()
         var limit = known(name, destination)
         let answer = answers[name]
-        let isDue =
-            if let limit, asset.size > limit { answer.map { now.since($0.askedAt) > Self.fresh } ?? true } else {
-                !isSmall && answer.map { now >= $0.until } ?? true
+        func isFresh(_ time: MonotonicTime?) -> Bool { time.map { now.since($0) <= Self.fresh } ?? false }
+        if let old = limit, asset.size > old {
+            if !isFresh(answer?.answeredAt) {
+                // An old limit refuses no file: the server may take larger ones by now.
+                guard !isFresh(answer?.askedAt), await ask(name, destination, first.files, since) else { return nil }
+                limit = known(name, destination)
             }
-        if isDue {
-            await ask(name, destination, first.files, since)
+        } else if !isSmall, answer.map({ now >= $0.until }) ?? true {
+            guard await ask(name, destination, first.files, since) else { return nil }
             limit = known(name, destination)
         }
         guard let limit, asset.size > limit else { return nil }
@@ -74,12 +79,16 @@ actor SizeLimits {
         destination.sizeLimit ?? answers[name]?.limit
     }
 
-    private func ask(_ name: String, _ destination: any Destination, _ files: FileClass, _ since: WallTime) async {
+    /// - Returns: Whether an answer came.
+    private func ask(
+        _ name: String, _ destination: any Destination, _ files: FileClass, _ since: WallTime
+    ) async -> Bool {
         let now = context.clocks.monotonic()
         let earlier = answers[name]
         // Other workers do not wait for the same answer.
         answers[name] = Answer(
-            limit: earlier?.limit, askedAt: now, until: now.advanced(by: Self.retry), since: since)
+            limit: earlier?.limit, askedAt: now, answeredAt: earlier?.answeredAt,
+            until: now.advanced(by: Self.retry), since: since)
         let asked = await scheduler.requests.run(.space(files: [files]), at: name) { permit in
             let context = RequestContext(permit: permit, headers: [:])
             do throws(UploadError) {
@@ -93,12 +102,14 @@ actor SizeLimits {
             switch ended.answer {
             case .success(let limit):
                 answers[name] = Answer(
-                    limit: limit, askedAt: now, until: now.advanced(by: Self.lasting), since: since)
+                    limit: limit, askedAt: now, answeredAt: now, until: now.advanced(by: Self.lasting), since: since)
+                return true
             case .failure(let error):
                 context.log.debug(
                     "cannot read the size limit of a destination",
                     ["destination": name, "reason": error.failure.message])
             }
         }
+        return false
     }
 }

@@ -16,9 +16,9 @@ struct SizeLimitTests {
 
     private func run(
         _ remote: ScriptedRemote, routes: [String] = ["nas"], second: ScriptedRemote = ScriptedRemote(),
-        _ body: (DaemonScene) async throws -> Void
+        clocks: any Clocks = SystemClocks(), _ body: (DaemonScene) async throws -> Void
     ) async throws {
-        let scene = try await DaemonScene(remote: remote, second: second) { settings in
+        let scene = try await DaemonScene(clocks: clocks, remote: remote, second: second) { settings in
             settings.destinations.append(
                 DestinationSettings(name: "far", type: "second", values: [:], policy: PolicyOverrides(), place: ""))
             for index in settings.folders.indices {
@@ -71,6 +71,22 @@ struct SizeLimitTests {
             #expect(remote.sizeQuestions == 1)
             try await scene.reach(.completed, [try await scene.add("b.mp4")])
             #expect(remote.sizeQuestions == 1)
+        }
+    }
+
+    @Test("a limit that was named long ago refuses no file without another answer, and one file asks for all")
+    func outdated() async throws {
+        let (remote, clocks) = (ScriptedRemote(), ManualClocks())
+        remote.limit(to: [1000, nil])
+        try await run(remote, clocks: clocks) { scene in
+            let refused = try await scene.add("a.mp4", size: Self.large)
+            try await scene.reach(.failed, [refused])
+            #expect(try await code(of: refused, scene) == .maxSizeExceeded)
+            clocks.advance(by: .seconds(120))
+            for name in ["b.mp4", "c.mp4"] {
+                try await scene.reach(.completed, [try await scene.add(name, size: Self.large)])
+            }
+            #expect(remote.sizeQuestions == 2)
         }
     }
 
