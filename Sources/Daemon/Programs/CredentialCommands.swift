@@ -23,12 +23,13 @@ final class CredentialCommands: PolicedCommands {
         return try result.get()
     }
 
-    /// The lease of the proxy ends with it.
+    /// The lease of the proxy, which `network` keeps, ends with it.
     private func run(
         _ program: Program, _ servers: ProgramServers, _ gate: ProgramGate, _ most: Int, _ limit: Duration
     ) async -> Result<[UInt8], any Error> {
         do {
             let network = try policed.network(to: servers, through: gate)
+            defer { withExtendedLifetime(network) {} }
             var program = program
             program.environment += network.environment
             program.confinement = network.confinement

@@ -11,23 +11,25 @@ struct GiveUpSweep {
     ///   its present wait.
     func run() async throws -> (ended: [UploadRecord], next: MonotonicTime?) {
         let configuration = context.configuration
-        let found = try await context.store.read { tx in
-            try tx.failures.exhausted { configuration.retry(folder: $0, destination: $1).giveUpAfter }
+        let limit: @Sendable (String, String) -> Duration? = {
+            configuration.retry(folder: $0, destination: $1).giveUpAfter
         }
+        let found = try await context.store.read { try $0.failures.exhausted(by: limit) }
         if found.due.isEmpty { return ([], found.next) }
         let now = context.clocks.wall().milliseconds
-        let failures = Dictionary(
-            found.due.map { upload in
-                var failure = WasteRules.giveUp(upload.failure, after: upload.failing, limit: upload.limit)
-                failure.at = now
-                return (upload.id, failure)
-            }, uniquingKeysWith: { $1 })
-        let rows = try await context.store.write { tx in try tx.transitions.giveUp(failures) }
-        for row in rows {
-            if let failure = failures[row.upload.id] {
-                AttemptLog(log: context.log).reportFailed(row.upload, row.asset, failure)
-            }
+        // Looked for again in the transaction that ends them: meanwhile an attempt may have got further.
+        let ended = try await context.store.write { tx in
+            let failures = Dictionary(
+                try tx.failures.exhausted(by: limit).due.map { upload in
+                    var failure = WasteRules.giveUp(upload.failure, after: upload.failing, limit: upload.limit)
+                    failure.at = now
+                    return (upload.id, failure)
+                }, uniquingKeysWith: { $1 })
+            return try tx.transitions.giveUp(failures).map { row in (row, failures[row.upload.id]) }
         }
-        return (rows.map(\.upload), found.next)
+        for (row, failure) in ended {
+            if let failure { AttemptLog(log: context.log).reportFailed(row.upload, row.asset, failure) }
+        }
+        return (ended.map(\.0.upload), found.next)
     }
 }
