@@ -71,8 +71,21 @@ package struct DestinationTools: Sendable {
         return tools
     }
 
-    /// The first machine that requests to `url` are sent to; `nil` where the address names no host.
-    func site(of url: String) -> DestinationSite? { http.connection.site(of: WebAddress(url)) }
+    /// The address whose route policy judges.
+    func judged(_ url: String) -> JudgedAddress { JudgedAddress(url: WebAddress(url), connection: http.connection) }
+}
+
+/// The address whose route decides what requests to a destination cost.
+struct JudgedAddress: Sendable {
+    fileprivate let url: WebAddress
+    fileprivate let connection: ConnectionSettings
+
+    /// The first machine that requests to it are sent to. Found each time: a proxy is on this machine for as long as its
+    /// address is, and after a start that may come later than the destination.
+    var site: DestinationSite {
+        // An address without a host was refused earlier.
+        connection.site(of: url) ?? .anywhere
+    }
 }
 
 /// A value that its type allows but its destination cannot use.

@@ -9,7 +9,8 @@ struct Apsara: Destination {
     var settings: ApsaraSettings
     let client: AuthorizedClient
     let clock = ServiceClock()
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
     /// The origins that an answer may name as storage.
     let allowed: AllowedOrigins
     let grants = RenewedCredentials()
@@ -37,7 +38,7 @@ struct Apsara: Destination {
                 service: CredentialHelper(
                     source, role: "the authorisation service", code: .authorisationUnusable, client: client,
                     reader: tools.secrets, reply: settings.bucket.limits.reply))
-            site = tools.site(of: settings.uploadEndpoint ?? storage) ?? .here
+            judged = tools.judged(settings.uploadEndpoint ?? storage)
             return
         }
         guard let access = S3Access(settings.bucket.access),
@@ -48,7 +49,7 @@ struct Apsara: Destination {
         authority = ApsaraAPI(
             client: client, keys: keys, endpoint: settings.endpoint ?? ApsaraAPI.endpoint(settings.region),
             version: settings.version, clock: clock, rights: access.shown, limits: settings.bucket.limits.small)
-        site = tools.site(of: settings.uploadEndpoint ?? settings.endpoint ?? storage) ?? .here
+        judged = tools.judged(settings.uploadEndpoint ?? settings.endpoint ?? storage)
     }
 
     func requestedDigests(forSize size: Int64) -> [PartDigests.RequestedDigest] {

@@ -6,7 +6,8 @@ internal import Transport
 struct ChunkedForm: Destination {
     private let server: FormEndpoint
     private let transfer: FormTransfer
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
 
     func uncutPiece(ofSize size: Int64?) -> IndivisibleRequest? {
         let settings = server.settings
@@ -40,12 +41,8 @@ struct ChunkedForm: Destination {
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete file cannot be removed: forms have no request for that.
         if checkpoint.isFinished, server.settings.abort == nil { return false }
-        do { return try await engine(context).discard(PartsCheckpoint(checkpoint)) } catch let error as UploadError {
-            throw error
-        } catch {
-            throw UploadError(
-                server.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
-                remedy: .retry(after: nil))
+        return try await server.client.stoppable("the removal") {
+            try await engine(context).discard(PartsCheckpoint(checkpoint))
         }
     }
 
@@ -161,8 +158,7 @@ extension ChunkedForm {
             secrets: CredentialProvider(
                 settings.secrets.sorted { $0.key < $1.key }.map { .init($0.key, $0.value) }, reader: tools.secrets),
             settings: settings, limits: transfer.limits)
-        // An address without a host was refused earlier.
-        site = tools.site(of: url) ?? .here
+        judged = tools.judged(url)
     }
 }
 

@@ -81,7 +81,6 @@ enum FinalAnswer {
 
     /// Records a refusal that the remote itself marks as its final answer to the whole upload. It stands regardless of
     /// its status, and of every other answer.
-    ///
     static func noteFinal(_ error: UploadError, _ order: UploadOrder, in checkpoint: inout some EngineCheckpoint) {
         clear(&checkpoint)
         checkpoint.refusedStatus = error.failure.http ?? 0

@@ -1,12 +1,12 @@
 internal import Core
-internal import Credentials
 internal import Transport
 
 /// A server that speaks the IETF's draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload).
 struct ResumableHTTP: Destination {
     private let server: ResumableHTTPServer
     private let chunks: ChunkSize
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
 
     func dialect(_ context: RequestContext) -> ResumableHTTPDialect {
         ResumableHTTPDialect(server: server, context: context)
@@ -41,12 +41,7 @@ struct ResumableHTTP: Destination {
         let dialect = ResumableHTTPDialect(server: server, context: context, checkpoint)
         // The server that has the upload is no longer configured, and no other server gets a request to remove it.
         guard dialect.isOurs(checkpoint), dialect.objection(to: checkpoint) == nil else { return false }
-        // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
-        do { return try await dialect.remove(url, checkpoint) } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                dialect.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
-                remedy: .retry(after: nil))
-        }
+        return try await server.client.stoppable("the removal") { try await dialect.remove(url, checkpoint) }
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
@@ -118,18 +113,11 @@ extension ResumableHTTP {
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         guard let url = values.text("url") else { throw UnusableSettingError(key: "url", problem: "is missing") }
         let settings = ResumableHTTPSettings.keys.settings(values)
-        let headers =
-            settings.token.map { token in
-                [CredentialProvider.Header("Authorization", prefix: "Bearer ", token, key: "token")]
-            } ?? []
-        let allowed = AllowedOrigins(homes: [url], named: settings.allowedOrigins)
         server = ResumableHTTPServer(
             endpoint: url,
-            client: AuthorizedClient(
-                tools, headers: headers, origins: allowed.origins, allowed: allowed, hidesAddresses: true),
+            client: AuthorizedClient(tools, token: settings.token, url: url, named: settings.allowedOrigins),
             settings: settings, log: tools.log)
-        // An address without a host was refused earlier.
-        site = tools.site(of: url) ?? .here
+        judged = tools.judged(url)
         chunks = ChunkSize(chosen: settings.chunk)
     }
 }

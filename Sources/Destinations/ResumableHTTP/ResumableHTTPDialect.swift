@@ -3,7 +3,7 @@ internal import Linux
 internal import Transport
 
 /// The draft "Resumable Uploads for HTTP" as ``OffsetEngine`` needs it: creation, position, bytes, completion, removal.
-struct ResumableHTTPDialect: OffsetDialect {
+struct ResumableHTTPDialect: AddressedDialect {
     let server: ResumableHTTPServer
     /// The context of its requests.
     let context: RequestContext
@@ -65,16 +65,6 @@ struct ResumableHTTPDialect: OffsetDialect {
     /// An empty file may have no address of its own.
     func requireOwn(_ url: String, _ order: UploadOrder) throws(UploadError) {
         if order.file.size > 0 { try requireOwn(url, among: server.addresses, order) }
-    }
-
-    /// The server is the origin of the configured address; the upload's own address may have another, which the server
-    /// chooses.
-    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool {
-        checkpoint.server.map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
-    }
-
-    func objection(to checkpoint: OffsetCheckpoint) -> UploadError? {
-        checkpoint.url.flatMap { client.objection(to: $0) }
     }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
@@ -150,10 +140,6 @@ struct ResumableHTTPDialect: OffsetDialect {
     }
 
     /// A limit of the server's is never exceeded.
-    func reserve(for count: Int64) async -> Shortage? { await context.permit.reserve(for: count) }
-    func returnReservation(for count: Int64, sent: Int64) {
-        context.permit.returnReservation(for: count, sent: sent)
-    }
     func allowance(for count: Int64) -> Int64 {
         context.permit.allowance(for: min(count, max(1, memory.limits.maxAppendSize ?? .max)))
     }
@@ -176,10 +162,6 @@ struct ResumableHTTPDialect: OffsetDialect {
         // Servers of older drafts announce nothing.
         return response.status < 500 && ![404, 410].contains(response.status) && !(300..<400).contains(response.status)
             && !response.isWebPage
-    }
-
-    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
-        client.failure(kind, code, message, retryable: retryable)
     }
 
     // MARK: Requests

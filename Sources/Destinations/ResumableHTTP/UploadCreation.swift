@@ -60,7 +60,13 @@ struct UploadCreation: Sendable {
             throw error
         }
         var isKnown = fields.isOfDraft || server.interop.hasSpoken(version)
-        if !isKnown { isKnown = try await isUpload(url, version) }
+        if !isKnown {
+            do { isKnown = try await isUpload(url, version) } catch var error as UploadError {
+                // It is about the question. The creation has made an upload, whose address is lost with this error.
+                (error.failure.code, error.failure.http) = (.creationUnclear, nil)
+                throw error
+            }
+        }
         if isKnown {
             server.interop.recordSpoken(version)
             return Made(url: url, version: version, fields: fields)
@@ -91,25 +97,5 @@ struct UploadCreation: Sendable {
                     + "resumable uploads (draft-ietf-httpbis-resumable-upload); it may have stored an empty file"
                     + (server.interop.isAutomatic ? "; another version of the draft is tried next" : ""),
                 retryable: true), remedy: .misconfigured)
-    }
-}
-
-/// The address of the finished file, if the final answer of the target names one.
-struct FinalAddress: Sendable {
-    /// `nil` where there is none, and where it may be a secret: the address of the upload, or one with a query.
-    let url: String?
-
-    private static let limit = 2048
-
-    /// - Parameter upload: The address of the upload.
-    init(_ answer: AuthorizedClient.Answer, upload: String, _ allowed: AllowedOrigins) {
-        guard let location = answer.response.headers["Location"], !location.isEmpty,
-            let target = try? UploadLocation(location, base: answer.url, allowed: allowed), target.url != upload,
-            target.url.utf8.count <= Self.limit, !target.url.contains("?")
-        else {
-            url = nil
-            return
-        }
-        url = target.url
     }
 }

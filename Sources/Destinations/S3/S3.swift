@@ -5,7 +5,8 @@ internal import Transport
 /// A bucket at Amazon S3, or at a service or server that speaks its protocol.
 struct S3: ObjectListing, UnfinishedListing {
     let bucket: S3Bucket
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
 
     init(_ values: [String: SettingValue], _ tools: DestinationTools) throws {
         // The loader has reported all of them, with their places.
@@ -29,8 +30,7 @@ struct S3: ObjectListing, UnfinishedListing {
             log: tools.log)
         // The route to the bucket is judged; where the bucket is on this machine, the route to the signer.
         let (endpoint, signer) = (WebAddress(address), access.signerAddress)
-        let judged = endpoint.isLoopback ? signer ?? endpoint : endpoint
-        site = tools.site(of: judged.description) ?? .here
+        judged = tools.judged((endpoint.isLoopback ? signer ?? endpoint : endpoint).description)
     }
 
     private func api(_ context: RequestContext) -> S3API { S3API(bucket: bucket, context: context) }
@@ -86,7 +86,7 @@ struct S3: ObjectListing, UnfinishedListing {
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         // A complete object stays: another upload may be counted as done because of it.
         if checkpoint.isFinished { return false }
-        return try await withUploadErrors {
+        return try await bucket.client.stoppable {
             try await engine(context, isSingle: false).discard(PartsCheckpoint(checkpoint))
         }
     }
@@ -106,7 +106,7 @@ struct S3: ObjectListing, UnfinishedListing {
     func remove(
         test order: UploadOrder, _ checkpoint: Checkpoint, context: RequestContext
     ) async throws(UploadError) -> Bool {
-        try await withUploadErrors {
+        try await bucket.client.stoppable {
             let parts = PartsCheckpoint(checkpoint)
             if parts.s3.upload != nil, !checkpoint.isFinished {
                 _ = try await engine(context, isSingle: false).discard(parts)
@@ -116,7 +116,7 @@ struct S3: ObjectListing, UnfinishedListing {
     }
 
     func find(_ order: UploadOrder, context: RequestContext) async throws(UploadError) -> RemoteLookup {
-        try await withUploadErrors {
+        try await bucket.client.stoppable {
             let dialect = S3Dialect(
                 api: api(context), isSingle: bucket.isSingle(order.file.size))
             return
@@ -130,11 +130,11 @@ struct S3: ObjectListing, UnfinishedListing {
     }
 
     func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage {
-        try await withUploadErrors { try await api(context).objects(after: mark) }
+        try await bucket.client.stoppable { try await api(context).objects(after: mark) }
     }
 
     func unfinished(context: RequestContext) async throws(UploadError) -> [RemoteUnfinished] {
-        try await withUploadErrors {
+        try await bucket.client.stoppable {
             try await api(context).uploads(beginningWith: "").map { upload in
                 var checkpoint = PartsCheckpoint()
                 checkpoint.isBegun = true
@@ -199,13 +199,5 @@ struct S3: ObjectListing, UnfinishedListing {
             lacking
                 + "of `preset: \(api.settings.preset.name)` too few conditional writes are known, so \(which) (`names_unseen`): give it "
                 + "these rights, set the service's own `preset`, or `taken: replace`")
-    }
-
-    private func withUploadErrors<Answer>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
-        do { return try await body() } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                bucket.client.failure(.cancelled, .cancelled, "the request was stopped", retryable: true),
-                remedy: .retry(after: nil))
-        }
     }
 }

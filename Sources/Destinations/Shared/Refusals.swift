@@ -131,7 +131,9 @@ extension AuthorizedClient {
     func problem(_ error: TransportError, _ request: Request) -> UploadError {
         let host = WebAddress(request.url).authority ?? ""
         let what = "\(request.method) to \(host): \(error.detail)"
-        switch error.kind {
+        // Policy may end a request that was received.
+        let kind = error.kind == .interface && error.wasSent ? .reset : error.kind
+        switch kind {
         case .resolve, .connect, .interface:
             let through = error.proxy.map {
                 "; connections to it use the proxy \($0.place), as \($0.setting) says"
@@ -165,11 +167,21 @@ extension AuthorizedClient {
             let through = error.proxy.map { "; the request used the proxy \($0.place), as \($0.setting) says" }
             var lost = UploadError(
                 failure(
-                    .transient, error.kind == .reset ? .connectionLost : .noReply, what + (through ?? ""),
+                    .transient, kind == .reset ? .connectionLost : .noReply, what + (through ?? ""),
                     retryable: true),
                 remedy: .holdDestination(after: nil))
             lost.statusOfBrokenAnswer = error.status
             return lost
+        }
+    }
+
+    /// Runs requests whose caller records no cancellation: questions and removals.
+    func stoppable<Answer>(
+        _ what: String = "the request", _ body: () async throws -> Answer
+    ) async throws(UploadError) -> Answer {
+        do { return try await body() } catch let error as UploadError { throw error } catch {
+            throw UploadError(
+                failure(.cancelled, .cancelled, "\(what) was stopped", retryable: true), remedy: .retry(after: nil))
         }
     }
 

@@ -15,10 +15,14 @@ enum SecretEncoding: CaseIterable {
     /// Returns `text` with every occurrence of one of `secrets` replaced by `***`, in any of the encodings.
     static func cover(_ secrets: [String], in text: [UInt8]) -> [UInt8] {
         // All are searched for before any is covered: the end of one may be part of another in another encoding.
-        let found = allCases.flatMap { $0.places(of: secrets, in: text) }
+        masked(text, allCases.flatMap { $0.places(of: secrets, in: text) })
+    }
+
+    /// Returns `text` with `***` in place of these ranges, which may overlap.
+    static func masked(_ text: [UInt8], _ ranges: [Range<Int>]) -> [UInt8] {
         var out: [UInt8] = []
         var end = 0
-        for range in found.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
             if range.lowerBound >= end { out += text[end..<range.lowerBound] + Array("***".utf8) }
             end = max(end, range.upperBound)
         }

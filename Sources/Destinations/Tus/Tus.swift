@@ -1,5 +1,4 @@
 internal import Core
-internal import Credentials
 internal import Digests
 internal import Transport
 
@@ -34,7 +33,8 @@ struct Tus: Destination {
     private let chunks: ChunkSize
     private let gone: GonePolicy
     private let finalError: FinalErrorPolicy
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
 
     private func engine(_ dialect: any OffsetDialect) -> OffsetEngine {
         OffsetEngine(dialect: dialect, chunks: chunks, gone: gone, finalError: finalError)
@@ -90,8 +90,7 @@ struct Tus: Destination {
     func discard(_ checkpoint: Checkpoint, context: RequestContext) async throws(UploadError) -> Bool {
         let dialect = TusDialect(server: server, context: context)
         let checkpoint = OffsetCheckpoint(checkpoint)
-        // The `discard` of ``Destination`` has no notes: a removal is one request without a body.
-        do {
+        return try await server.client.stoppable("the removal") {
             if let bunny {
                 return try await BunnyDialect(stream: bunny, server: server, context: context).discard(checkpoint)
             }
@@ -111,10 +110,6 @@ struct Tus: Destination {
             }
             for part in parts where try await !dialect.remove(part, checkpoint) { isRemoved = false }
             return isRemoved
-        } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                dialect.failure(.cancelled, .cancelled, "the removal was stopped", retryable: true),
-                remedy: .retry(after: nil))
         }
     }
 
@@ -131,14 +126,14 @@ struct Tus: Destination {
         // Questions are not entered in a ledger.
         let dialect = TusDialect(
             server: order.url?.creation.map { server.elsewhere($0) } ?? server, context: context)
-        return try await dialect.stoppable { try await dialect.find(order) }
+        return try await server.client.stoppable { try await dialect.find(order) }
     }
 
     var reportsSpace: Bool { true }
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let dialect = TusDialect(server: server, context: context)
-        return try await dialect.stoppable { try await dialect.space() }
+        return try await server.client.stoppable { try await dialect.space() }
     }
 
     var limitsSize: Bool { server.capabilities.isAsked }
@@ -146,7 +141,7 @@ struct Tus: Destination {
 
     func querySizeLimit(context: RequestContext) async throws(UploadError) -> Int64? {
         let dialect = TusDialect(server: server, context: context)
-        return try await dialect.stoppable { try await server.capabilities.query(dialect)?.maxSize }
+        return try await server.client.stoppable { try await server.capabilities.query(dialect)?.maxSize }
     }
 
     var requestSize: RequestSize? {
@@ -240,18 +235,11 @@ extension Tus {
         guard let url = values.text("url") ?? settings.preset?.url(account: settings.account) else {
             throw UnusableSettingError(key: "url", problem: "is missing")
         }
-        let headers =
-            settings.token.map { token in
-                [CredentialProvider.Header("Authorization", prefix: "Bearer ", token, key: "token")]
-            } ?? []
-        let allowed = AllowedOrigins(homes: [url], named: settings.allowedOrigins)
         server = TusServer(
             endpoint: url,
-            client: AuthorizedClient(
-                tools, headers: headers, origins: allowed.origins, allowed: allowed, hidesAddresses: true),
+            client: AuthorizedClient(tools, token: settings.token, url: url, named: settings.allowedOrigins),
             settings: settings, capabilities: TusCapabilities(settings), log: tools.log)
-        // An address without a host was refused earlier.
-        site = tools.site(of: url) ?? .here
+        judged = tools.judged(url)
         chunks = ChunkSize(
             chosen: settings.chunk,
             otherwise: settings.preset?.chunk

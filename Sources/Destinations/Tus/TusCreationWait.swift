@@ -18,12 +18,4 @@ extension TusDialect {
         guard error.isUnusableCreation, case .holdDestination(let wait?) = error.remedy else { return }
         checkpoint.tus.nextCreation = client.clocks.wall().advanced(by: wait).milliseconds
     }
-
-    /// Runs a request whose caller records no cancellation.
-    func stoppable<Answer: Sendable>(_ body: () async throws -> Answer) async throws(UploadError) -> Answer {
-        do { return try await body() } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                failure(.cancelled, .cancelled, "the request was stopped", retryable: true), remedy: .retry(after: nil))
-        }
-    }
 }

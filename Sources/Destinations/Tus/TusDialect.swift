@@ -5,7 +5,7 @@ internal import Synchronization
 internal import Transport
 
 /// tus 1.0 as ``OffsetEngine`` needs it: creation, position, bytes, removal.
-struct TusDialect: OffsetDialect {
+struct TusDialect: AddressedDialect {
     let server: TusServer
     /// The context of its requests.
     let context: RequestContext
@@ -84,16 +84,6 @@ struct TusDialect: OffsetDialect {
         // In tus 1.0 the header answers a creation that carried bytes, and ours carries none: so this server knows the
         // upload, or holds its content already.
         return response.headers["Upload-Offset"].flatMap { plainInteger($0) } ?? 0 > 0
-    }
-
-    /// The server is the origin of the configured address; the upload's own address may have another, which the server
-    /// chooses.
-    func isOurs(_ checkpoint: OffsetCheckpoint) -> Bool {
-        checkpoint.server.map { WebAddress($0).origin == WebAddress(endpoint).origin } ?? true
-    }
-
-    func objection(to checkpoint: OffsetCheckpoint) -> UploadError? {
-        checkpoint.url.flatMap { client.objection(to: $0) }
     }
 
     func locate(_ order: UploadOrder, _ checkpoint: inout OffsetCheckpoint) async throws -> Position {
@@ -205,10 +195,6 @@ struct TusDialect: OffsetDialect {
     }
 
     var minRequest: Int64 { settings.preset?.minChunk ?? 0 }
-    func reserve(for count: Int64) async -> Shortage? { await context.permit.reserve(for: count) }
-    func returnReservation(for count: Int64, sent: Int64) {
-        context.permit.returnReservation(for: count, sent: sent)
-    }
     func allowance(for count: Int64) -> Int64 {
         context.permit.allowance(for: count)
     }
@@ -222,10 +208,6 @@ struct TusDialect: OffsetDialect {
     /// - Returns: `nil` if the server does not report it. tus has no such field; `sluice receive` has.
     func space() async throws -> RemoteSpace? {
         try await capabilities.latest(self) { $0.free != nil }?.space
-    }
-
-    func failure(_ kind: Failure.Class, _ code: Failure.Code, _ message: String, retryable: Bool) -> Failure {
-        client.failure(kind, code, message, retryable: retryable)
     }
 
     // MARK: The rest of the protocol

@@ -7,7 +7,8 @@ struct Vimeo: ObjectListing {
     private let account: VimeoAccount
     private let chunks: ChunkSize
     private let finalError: FinalErrorPolicy
-    let site: DestinationSite
+    private let judged: JudgedAddress
+    var site: DestinationSite { judged.site }
 
     /// Hosts of the service for bytes: `files.tus.vimeo.com` with a region before it, and `NUMBER.cloud.vimeo.com`
     /// (links that its own clients have recorded).
@@ -45,7 +46,7 @@ struct Vimeo: ObjectListing {
             ranges: ContentRange(
                 client: bytes, limits: settings.limits, meaning: .count(RangeSemantics()), success: .ofPiece),
             settings: settings, secrets: tools.secrets, log: tools.log)
-        site = tools.site(of: settings.base) ?? .here
+        judged = tools.judged(settings.base)
         chunks = ChunkSize(chosen: settings.chunk)
         finalError = settings.finalError
     }
@@ -73,7 +74,7 @@ struct Vimeo: ObjectListing {
         if thing == nil, !checkpoint.vimeo.has(\.endingAt), !isCreationUnanswered { return true }
         // A video that was not found is not removed for that reason.
         guard dialect.isOurs(checkpoint), !checkpoint.has(\.missingIn) else { return false }
-        return try await client("the removal") {
+        return try await account.api.client.stoppable("the removal") {
             if let thing {
                 guard try await !dialect.belongsToAnotherUpload(checkpoint) else { return false }
                 return try await dialect.remove(thing)
@@ -101,22 +102,12 @@ struct Vimeo: ObjectListing {
 
     func space(context: RequestContext) async throws(UploadError) -> RemoteSpace? {
         let dialect = VimeoDialect(account: account, context: context)
-        return try await client("the request") { try await dialect.space() }
+        return try await account.api.client.stoppable { try await dialect.space() }
     }
 
     func list(after mark: String?, context: RequestContext) async throws(UploadError) -> RemotePage {
         let dialect = VimeoDialect(account: account, context: context)
-        return try await client("the request") { try await dialect.list(after: mark) }
-    }
-
-    private func client<Answer>(
-        _ what: String, _ body: () async throws -> Answer
-    ) async throws(UploadError) -> Answer {
-        do { return try await body() } catch let error as UploadError { throw error } catch {
-            throw UploadError(
-                account.api.failure(.cancelled, .cancelled, "\(what) was stopped", retryable: true),
-                remedy: .retry(after: nil))
-        }
+        return try await account.api.client.stoppable { try await dialect.list(after: mark) }
     }
 
     var requestSize: RequestSize? { chunks.learned }

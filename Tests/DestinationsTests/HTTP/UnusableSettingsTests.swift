@@ -1,6 +1,8 @@
 import Core
+import Credentials
 import Glibc
 import Linux
+import Synchronization
 import TestKit
 import Testing
 import Transport
@@ -43,6 +45,42 @@ struct UnusableSettingsTests {
             #expect(check.verdict == .failed && check.detail.contains("`http.\(key)`"), "\(check.detail)")
         }
         #expect(!server.hasCaller)
+    }
+
+    @Test("a file of certificates that can be used is read again when it or its link has changed, and not before")
+    func changed() throws {
+        let reads = Mutex(0)
+        let files = UsableCertificateFiles { file in
+            reads.withLock { $0 += 1 }
+            return CertificateFile.problem(of: file)
+        }
+        let good = "-----BEGIN CERTIFICATE-----\n\(base64([0x30, 0x03, 0x02, 0x01, 0x00]))\n-----END CERTIFICATE-----\n"
+        let file = try folder.write("a.pem", Array(good.utf8))
+        let link = folder.path.appending("link.pem")
+        try #require(symlink("a.pem", link.display) == 0)
+        for _ in 0..<3 { #expect(files.problem(of: link) == nil) }
+        #expect(reads.withLock { $0 } == 1)
+        try Files.replace(file, with: Array("nothing".utf8))
+        for _ in 0..<2 { #expect(files.problem(of: link)?.contains("contains no certificate") == true) }
+        #expect(reads.withLock { $0 } == 3)
+        _ = try folder.write("b.pem", Array(good.utf8))
+        try #require(unlink(link.display) == 0 && symlink("b.pem", link.display) == 0)
+        for _ in 0..<2 { #expect(files.problem(of: link) == nil) }
+        #expect(reads.withLock { $0 } == 4)
+        try #require(unlink(link.display) == 0)
+        #expect(files.problem(of: link)?.contains("cannot be read") == true)
+    }
+
+    @Test("policy that ends a request after it has left does not show that the server has not received it")
+    func ended() throws {
+        let client = AuthorizedClient(
+            transport: Transport(), credentials: CredentialProvider([], reader: SecretReader()), origin: "",
+            clocks: SystemClocks(), name: "nas")
+        let request = Request("POST", "https://nas.example/files")
+        for wasSent in [true, false] {
+            let error = TransportError(kind: .interface, detail: "ended", url: request.url, wasSent: wasSent)
+            #expect(client.problem(error, request).leavesNothingBehind == !wasSent)
+        }
     }
 
     /// openssl(1) as a server that ends TLS.

@@ -68,6 +68,24 @@ struct ResumableInteropTests {
         scene.expectArrived()
     }
 
+    @Test("if the address in an answer without any sign of the draft cannot be asked, the upload there is counted")
+    func unheard() async throws {
+        let other = "http://127.0.0.1:\(try Loopback.freePort())"
+        let server = try FakeServer { exchange in
+            exchange.reply(
+                exchange.method == "POST" ? 201 : 404, exchange.method == "POST" ? [("Location", other + "/u/1")] : [])
+        }
+        let values: [String: SettingValue] = ["allow_origins": .texts([other])]
+        let first = try UploadScenario(server.url, values: values, type: "resumable-http")
+        let error = try await first.failedAttempt()
+        #expect(error.failure.code == .creationUnclear && error.remedy == .holdDestination(after: nil), "\(error)")
+        let second = try UploadScenario(
+            server.url, values: values, checkpoint: first.ledger.last, type: "resumable-http")
+        _ = try await second.failedAttempt()
+        #expect(second.ledger.last?["orphans"] == "1", "\(String(describing: second.ledger.last))")
+        #expect(server.seen.filter { $0.hasPrefix("POST") }.count == 2, "\(server.seen)")
+    }
+
     @Test("a server without any sign of the draft gets one creation in an attempt, and another version in the next")
     func ordinary() async throws {
         let scene = try ResumableScene {

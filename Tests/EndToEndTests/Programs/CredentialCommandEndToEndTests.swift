@@ -148,4 +148,25 @@ struct CredentialCommandEndToEndTests {
         // The proxy has packets of its own on the link: the content is charged, and its headers nearly.
         #expect(used > 3_000_000 && used > left * 95 / 100, "\(used) of \(left)")
     }
+    @Test(
+        "a proxy is on this machine as soon as its address is, also if that comes after the start",
+        .enabled("\(Gateway.need(.microsocks))") { await Gateway.areHere(.microsocks) })
+    func late() async throws {
+        let scene = try await NetworkEndToEndTests.Scene(["metered: pause"])
+        let fixture = scene.fixture
+        let (proxy, port) = try await Gateway.microsocks.start(
+            in: fixture.folder.path.appending("proxy"), network: scene.roads.box
+        ) { _ in "-i 0.0.0.0" }
+        defer { proxy.end(with: 9) }
+        fixture.destinationKeys = ", http: {proxy: \"socks5://10.9.9.9:\(port)\"}"
+        try fixture.startDaemon()
+        try await scene.ip("addr", "add", "10.9.9.9/32", "dev", "lo")
+        try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "first.mp4"))
+        try await scene.arrives()
+        // From now on the proxy would use the metered link.
+        try await scene.ip("link", "set", "wan0", "down")
+        try scene.camera.drop(Clip(number: 1, size: 300_000, relative: "second.mp4"))
+        _ = try await scene.waits("second.mp4", for: "rule")
+        #expect(try await scene.bytes("lte") == 0)
+    }
 }

@@ -186,9 +186,7 @@ final class OffsetUpload {
         let least = dialect.leastRequest(from: offset, of: size)
         let isForced = !dialect.isSection && dialect.allowance(for: least) < least
         if isForced, let shortage = await dialect.reserve(for: end - offset) {
-            throw UploadError(
-                dialect.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
-                remedy: .lackQuota(after: shortage.after))
+            throw shortage.error(dialect.failure)
         }
         var sentBytes: Int64 = 0
         defer { if isForced { dialect.returnReservation(for: end - offset, sent: sentBytes) } }

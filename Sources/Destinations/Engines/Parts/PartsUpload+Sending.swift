@@ -35,7 +35,7 @@ extension PartsUpload {
                 while failure == nil, running < most, !reporter.shouldPause, let index = waiting.first {
                     if let shortage = await dialect.reserve(for: plan[index].length) {
                         // A part in flight may use less than its reservation.
-                        if running == 0 { failure = short(shortage) }
+                        if running == 0 { failure = shortage.error(dialect.failure) }
                         break
                     }
                     waiting.removeFirst()
@@ -68,12 +68,6 @@ extension PartsUpload {
         if !waiting.isEmpty { throw CancellationError() }
     }
 
-    private func short(_ shortage: Shortage) -> UploadError {
-        UploadError(
-            dialect.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
-            remedy: .lackQuota(after: shortage.after))
-    }
-
     /// Sends no request to the remote where a quota leaves less than the next part needs.
     func checkQuota() async throws {
         // A file that may be complete is looked for nevertheless.
@@ -81,7 +75,7 @@ extension PartsUpload {
         let plan = try storedPlan ?? dialect.plan(order)
         let accepted = Set(try await reporter.parts().map(\.index))
         guard let next = (0..<plan.count).first(where: { !accepted.contains($0) }) else { return }
-        if let shortage = await dialect.reserve(for: plan[next].length) { throw short(shortage) }
+        if let shortage = await dialect.reserve(for: plan[next].length) { throw shortage.error(dialect.failure) }
         // The reservation is made again when the part leaves: the answer to a question may have changed which parts are
         // sent.
         dialect.returnReservation(for: plan[next].length, sent: 0)

@@ -30,13 +30,7 @@ final class AddressCover: Sendable {
         let found = forms.flatMap { form in
             reading.bytes.ranges(of: form).map { reading.starts[$0.lowerBound]..<reading.starts[$0.upperBound] }
         }
-        var out: [UInt8] = []
-        var end = 0
-        for range in found.sorted(by: { $0.lowerBound < $1.lowerBound }) {
-            if range.lowerBound >= end { out += text[end..<range.lowerBound] + Array("***".utf8) }
-            end = max(end, range.upperBound)
-        }
-        return out + text[end...]
+        return SecretEncoding.masked(text, found)
     }
 
     /// A text as it reads when its encodings, control characters and the case of its letters make no difference.

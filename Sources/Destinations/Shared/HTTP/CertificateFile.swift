@@ -1,5 +1,6 @@
 internal import Core
 internal import Linux
+internal import Synchronization
 
 /// A file of certificates in the form PEM (RFC 7468).
 enum CertificateFile {
@@ -30,5 +31,28 @@ enum CertificateFile {
             return Core.bytes(base64: text)?.first == 0x30
         }
         return false
+    }
+}
+
+/// Remembers which files of certificates can be used, for all requests of one destination: a file is read again only when
+/// it has changed.
+final class UsableCertificateFiles: Sendable {
+    /// As they were when they were read.
+    private let known = Mutex<[FilePath: FileStatus]>([:])
+    private let judge: @Sendable (FilePath) -> String?
+
+    /// - Parameter judge: Reads a file, as ``CertificateFile/problem(of:)`` does.
+    init(judge: @escaping @Sendable (FilePath) -> String? = CertificateFile.problem) { self.judge = judge }
+
+    /// Blocks.
+    ///
+    /// - Returns: As ``CertificateFile/problem(of:)``.
+    func problem(of file: FilePath) -> String? {
+        // The status before it is read: a change meanwhile is found the next time.
+        let status = Files.real(file).flatMap { try? FileStatus(at: $0) }
+        if let status, known.withLock({ $0[file] == status }) { return nil }
+        let problem = judge(file)
+        known.withLock { $0[file] = problem == nil ? status : nil }
+        return problem
     }
 }

@@ -11,6 +11,7 @@ struct DestinationConnection: ConnectionSource {
     private let hasSecrets: Bool
     /// Takes the credentials for proxies.
     private let sent: SentCredentials
+    private let files = UsableCertificateFiles()
 
     /// By their keys in the configuration.
     private enum Name: String {
@@ -84,26 +85,25 @@ struct DestinationConnection: ConnectionSource {
     /// Before a connection: a file that libcurl cannot use would look like a server that is not trusted. The files may come
     /// later than the configuration.
     private func checkFiles(for request: Request) async throws(TransportError) {
-        var files: [(key: String, file: FilePath, kind: TransportError.Kind)] = []
+        var wanted: [(key: String, file: FilePath, kind: TransportError.Kind)] = []
         if WebAddress(request.url).scheme == "https" {
             if let file = request.caFile {
-                files.append(("ca_file", file, .tls))
+                wanted.append(("ca_file", file, .tls))
             } else if let file = settings.caFile {
-                files.append(("http.ca_file", file, .tls))
+                wanted.append(("http.ca_file", file, .tls))
             }
             if request.showsIdentity, let file = settings.clientCertificate {
-                files.append(("http.client_certificate", file, .clientCertificate))
+                wanted.append(("http.client_certificate", file, .clientCertificate))
             }
         }
         if settings.proxy(for: WebAddress(request.url))?.scheme == .https, let file = settings.proxyCAFile {
-            files.append(("http.proxy_ca_file", file, .tls))
+            wanted.append(("http.proxy_ca_file", file, .tls))
         }
-        if files.isEmpty { return }
-        let wanted = files
+        if wanted.isEmpty { return }
         do {
-            try await blocking {
+            try await blocking { [wanted, files] in
                 for (key, file, kind) in wanted {
-                    guard let problem = CertificateFile.problem(of: file) else { continue }
+                    guard let problem = files.problem(of: file) else { continue }
                     throw TransportError(kind: kind, detail: "`\(key)` \(file.display) \(problem)", url: request.url)
                 }
             }

@@ -31,9 +31,7 @@ struct TusSection: Sendable {
     ) async -> AuthorizedClient.Carried {
         if let shortage = await requests.begin(count, of: context.permit) {
             return AuthorizedClient.Carried(
-                unsent: UploadError(
-                    client.failure(.quota, .shortOfQuota, shortage.text, retryable: true),
-                    remedy: .lackQuota(after: shortage.after)))
+                unsent: shortage.error { client.failure($0, $1, $2, retryable: $3) })
         }
         let carried = await client.sendBody(request, context, sent: sent)
         requests.end(count, sent: carried.bytesSent, of: context.permit)
