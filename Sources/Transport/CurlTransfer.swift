@@ -28,13 +28,8 @@ final class CurlTransfer: @unchecked Sendable {
     /// The addresses of a name that libcurl must not look up itself.
     var resolved: ResolvedName?
 
-    /// Bytes that tunnels and IPsec add to each packet of the connection that is being made.
-    private(set) var overhead: Int64 = 0
-    /// Whether that connection leads to another machine.
-    private(set) var leavesMachine = true
-    /// Whether it goes through a proxy on this machine, which connects to the server itself. Judged once: the connection
-    /// has to end where that says.
-    let usesLocalProxy: Bool
+    /// That of the connection that is being made.
+    private(set) var way: ConnectionWay
 
     private var times = TransferTimes()
     var stage = ConnectionStage()
@@ -51,7 +46,7 @@ final class CurlTransfer: @unchecked Sendable {
         self.request = request
         answer = Answer(limit: request.answerLimit)
         body = SentBody(isFramed: request.connection.http2 != .never)
-        usesLocalProxy = request.proxy?.isHere ?? false
+        way = ConnectionWay(usesLocalProxy: request.proxy?.isHere ?? false)
         message[0] = 0
     }
 
@@ -87,23 +82,23 @@ final class CurlTransfer: @unchecked Sendable {
 
     /// Whether the requested interface leads to an address, by a route that is equal to the kernel's own.
     func mayConnect(to address: IPAddress, port: UInt16) -> Bool {
-        if let proxy = request.proxy, let problem = proxy.objection(to: address, isHere: usesLocalProxy) {
+        if let proxy = request.proxy, let problem = proxy.objection(to: address, isHere: way.usesLocalProxy) {
             objection = (.interface, problem)
             return false
         }
-        if usesLocalProxy {
+        if way.usesLocalProxy {
             // The proxy sends the same bytes on, over the network that policy has judged.
-            (overhead, leavesMachine) = (0, true)
+            (way.overhead, way.leavesMachine) = (0, true)
         } else if request.onWire != nil {
             do throws(SystemError) {
                 let added = try Encapsulation.overhead(to: address, port: port, over: request.interface)
-                (overhead, leavesMachine) = (added ?? 0, added != nil)
+                (way.overhead, way.leavesMachine) = (added ?? 0, added != nil)
             } catch {
                 // If the kernel cannot be queried, the largest overhead is assumed.
-                (overhead, leavesMachine) = (Encapsulation.maxOverhead, true)
+                (way.overhead, way.leavesMachine) = (Encapsulation.maxOverhead, true)
             }
         }
-        guard let interface = request.interface, !address.isLoopback, !usesLocalProxy else { return true }
+        guard let interface = request.interface, !address.isLoopback, !way.usesLocalProxy else { return true }
         do throws(SystemError) {
             if try RouteCandidates.leads(interface, to: address, port: port) { return true }
             objection = (
@@ -123,7 +118,7 @@ final class CurlTransfer: @unchecked Sendable {
     /// - Returns: `false` when it cannot be bound, and so must not be used. (libcurl's own option continues without
     ///   binding.)
     func bindToInterface(_ socket: CInt) -> Bool {
-        guard let interface = request.interface, request.unixSocket == nil, !usesLocalProxy else { return true }
+        guard let interface = request.interface, request.unixSocket == nil, !way.usesLocalProxy else { return true }
         do throws(SystemError) { try Sockets.bind(socket, to: interface) } catch {
             objection = (
                 .interface, "the interface `\(interface)` cannot be used (\(error.reason)), and no other one may"
@@ -203,7 +198,7 @@ final class CurlTransfer: @unchecked Sendable {
         var headers = 0
         if let easy { sluice_get_long(easy, CURLINFO_REQUEST_SIZE, &headers) }
         // With packets of 1,200 bytes.
-        let total = ((Int64(headers) + body.maxSent) * (103 + overhead / 12) + 99) / 100
+        let total = ((Int64(headers) + body.maxSent) * (103 + way.overhead / 12) + 99) / 100
         if total > bytesOnWire { charge(total - bytesOnWire) }
         // An acknowledgement of each segment, and the answer.
         var (header, content) = (0, 0)

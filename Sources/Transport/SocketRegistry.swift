@@ -38,9 +38,9 @@ struct SocketRegistry {
         forgetAbandoned()
         open[socket] = Connection(
             interface: transfer.request.interface, isSecure: transfer.request.isEncrypted,
-            overhead: transfer.overhead, user: transfer, cookie: Sockets.cookie(socket))
-        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.leavesMachine,
-            !transfer.usesLocalProxy
+            overhead: transfer.way.overhead, user: transfer, cookie: Sockets.cookie(socket))
+        guard transfer.request.onWire != nil, transfer.request.unixSocket == nil, transfer.way.leavesMachine,
+            !transfer.way.usesLocalProxy
         else { return }
         let interface = transfer.request.interface
         if bounds[interface] == nil {

@@ -215,7 +215,7 @@ struct ConnectionSettingsTests {
             try #require(ProxyServer("http://\(name):3128", origin: .configuration)), exempt: [])
         let transfer = CurlTransfer(request)
         let (own, other) = (try #require(IPAddress("127.0.0.1")), try #require(IPAddress("192.0.2.99")))
-        #expect(transfer.usesLocalProxy == isHere)
+        #expect(transfer.way.usesLocalProxy == isHere)
         #expect(transfer.mayConnect(to: isHere ? own : other, port: 3128))
         #expect(!transfer.mayConnect(to: isHere ? other : own, port: 3128))
         #expect(transfer.objection?.kind == .interface)

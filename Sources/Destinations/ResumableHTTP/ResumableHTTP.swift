@@ -115,7 +115,7 @@ extension ResumableHTTP {
         let settings = ResumableHTTPSettings.keys.settings(values)
         server = ResumableHTTPServer(
             endpoint: url,
-            client: AuthorizedClient(tools, token: settings.token, url: url, named: settings.allowedOrigins),
+            client: tools.client(token: settings.token, url: url, named: settings.allowedOrigins),
             settings: settings, log: tools.log)
         judged = tools.judged(url)
         chunks = ChunkSize(chosen: settings.chunk)

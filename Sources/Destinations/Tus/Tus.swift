@@ -237,7 +237,7 @@ extension Tus {
         }
         server = TusServer(
             endpoint: url,
-            client: AuthorizedClient(tools, token: settings.token, url: url, named: settings.allowedOrigins),
+            client: tools.client(token: settings.token, url: url, named: settings.allowedOrigins),
             settings: settings, capabilities: TusCapabilities(settings), log: tools.log)
         judged = tools.judged(url)
         chunks = ChunkSize(

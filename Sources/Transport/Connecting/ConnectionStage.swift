@@ -10,6 +10,17 @@ struct ConnectionStage {
     var sentAlert: UInt8?
 }
 
+/// The way that the connection of one transfer takes.
+struct ConnectionWay {
+    /// Bytes that tunnels and IPsec add to each packet.
+    var overhead: Int64 = 0
+    /// Whether it leads to another machine.
+    var leavesMachine = true
+    /// Whether it goes through a proxy on this machine, which connects to the server itself. Judged once: the connection
+    /// has to end where that says.
+    let usesLocalProxy: Bool
+}
+
 extension CurlTransfer {
     /// The error when a limit is over. A connection that TCP has made is described as that.
     func late(_ kind: TransportError.Kind, _ words: String) -> TransportError {

@@ -32,17 +32,18 @@ extension AddressedDialect {
     }
 }
 
-extension AuthorizedClient {
+extension DestinationTools {
     /// The client of such a server.
     ///
     /// - Parameters:
     ///   - url: The configured address.
     ///   - named: `allow_origins`.
-    init(_ tools: DestinationTools, token: SecretSource?, url: String, named: [String]) {
+    func client(token: SecretSource?, url: String, named: [String]) -> AuthorizedClient {
         let headers = token.map {
             [CredentialProvider.Header("Authorization", prefix: "Bearer ", $0, key: "token")]
         }
         let allowed = AllowedOrigins(homes: [url], named: named)
-        self.init(tools, headers: headers ?? [], origins: allowed.origins, allowed: allowed, hidesAddresses: true)
+        return AuthorizedClient(
+            self, headers: headers ?? [], origins: allowed.origins, allowed: allowed, hidesAddresses: true)
     }
 }
