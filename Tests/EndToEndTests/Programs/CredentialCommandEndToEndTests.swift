@@ -154,16 +154,22 @@ struct CredentialCommandEndToEndTests {
     func late() async throws {
         let scene = try await NetworkEndToEndTests.Scene(["metered: pause"])
         let fixture = scene.fixture
-        let (proxy, port) = try await Gateway.microsocks.start(
-            in: fixture.folder.path.appending("proxy"), network: scene.roads.box
-        ) { _ in "-i 0.0.0.0" }
+        func start(_ port: Int?) async throws -> (child: Child, port: Int) {
+            try await Gateway.microsocks.start(
+                in: fixture.folder.path.appending("proxy"), network: scene.roads.box, port: port
+            ) { _ in "-i 0.0.0.0" }
+        }
+        let (proxy, port) = try await start(nil)
         defer { proxy.end(with: 9) }
         fixture.destinationKeys = ", http: {proxy: \"socks5://10.9.9.9:\(port)\"}"
         try fixture.startDaemon()
         try await scene.ip("addr", "add", "10.9.9.9/32", "dev", "lo")
         try scene.camera.drop(Clip(number: 0, size: 300_000, relative: "first.mp4"))
         try await scene.arrives()
-        // From now on the proxy would use the metered link.
+        // Its connections for the first file end while the free link is up. From then on it would use the metered one.
+        proxy.end(with: 9)
+        let again = try await start(port).child
+        defer { again.end(with: 9) }
         try await scene.ip("link", "set", "wan0", "down")
         try scene.camera.drop(Clip(number: 1, size: 300_000, relative: "second.mp4"))
         _ = try await scene.waits("second.mp4", for: "rule")
