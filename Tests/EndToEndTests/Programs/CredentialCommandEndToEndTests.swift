@@ -148,6 +148,7 @@ struct CredentialCommandEndToEndTests {
         // The proxy has packets of its own on the link: the content is charged, and its headers nearly.
         #expect(used > 3_000_000 && used > left * 95 / 100, "\(used) of \(left)")
     }
+
     @Test(
         "a proxy is on this machine as soon as its address is, also if that comes after the start",
         .enabled("\(Gateway.need(.microsocks))") { await Gateway.areHere(.microsocks) })
