@@ -116,6 +116,38 @@ struct ConfigVerbTests {
         try #require(file.withCString { chmod($0, 0o600) } == 0)
         #expect(await output(["--config", file]).contains("literal: hidden"))
     }
+
+    @Test("`check` takes a destination as its operand, once, and says where a configuration file belongs")
+    func checkOperand() async throws {
+        let folder = TemporaryFolder()
+        let archive = folder.path.appending("archive")
+        try Files.makeFolders(archive)
+        let file = folder.path.appending("sluice.yaml")
+        try Files.replace(
+            file,
+            with: Array(
+                """
+                version: 1
+                state: \(folder.path.display)/state
+                destinations:
+                  archive: {type: directory, path: \(archive.display)}
+                  spare: {type: directory, path: \(folder.path.display)/missing}
+                """.utf8), mode: 0o600)
+        func check(_ words: [FilePath]) async -> (status: ExitCode, screen: Screen) {
+            let screen = Screen()
+            let status = await Shell.run(["check", "--config", file] + words, console: screen.console(), signals: nil)
+            return (status, screen)
+        }
+        let one = await check(["archive"])
+        #expect(one.status == .ok && one.screen.output.contains("archive"), "\(one.screen.output)")
+        #expect(!one.screen.output.contains("spare") && !one.screen.output.contains("missing"))
+        #expect(await check(["spare"]).status == .remote)
+        let twice = await check(["archive", "--destination", "archive"])
+        #expect(twice.status == .usage && twice.screen.errors.contains("the destination is given twice"))
+        let unknown = await check(["archiv"])
+        #expect(unknown.status == .notFound && unknown.screen.errors.contains("no destination is called `archiv`"))
+        #expect(await check(["sluice.yaml"]).screen.errors.contains("given with --config"))
+    }
 }
 
 /// Runs the validator of others.
@@ -142,37 +174,5 @@ private enum SchemaCheck {
         let errors = try child.standardError()
         #expect(ending == .status(0), "\(errors)")
         return try JSONDecoder().decode([String: [String]?].self, from: Data(child.standardOutput().utf8))
-    }
-
-    @Test("`check` takes a destination as its operand, once, and says where a configuration file belongs")
-    func checkOperand() async throws {
-        let folder = TemporaryFolder()
-        let archive = folder.path.appending("archive")
-        try Files.makeFolders(archive)
-        let file = folder.path.appending("sluice.yaml")
-        try Files.replace(
-            file,
-            with: Array(
-                """
-                version: 1
-                state: \(folder.path.display)/state
-                destinations:
-                  archive: {type: directory, path: \(archive.display)}
-                  other: {type: directory, path: \(folder.path.display)/missing}
-                """.utf8), mode: 0o600)
-        func check(_ words: [FilePath]) async -> (status: ExitCode, screen: Screen) {
-            let screen = Screen()
-            let status = await Shell.run(["check", "--config", file] + words, console: screen.console(), signals: nil)
-            return (status, screen)
-        }
-        let one = await check(["archive"])
-        #expect(one.status == .ok && one.screen.output.contains("archive"), "\(one.screen.output)")
-        #expect(!one.screen.output.contains("other") && !one.screen.output.contains("missing"))
-        #expect(await check(["other"]).status == .remote)
-        let twice = await check(["archive", "--destination", "archive"])
-        #expect(twice.status == .usage && twice.screen.errors.contains("the destination is given twice"))
-        let unknown = await check(["archiv"])
-        #expect(unknown.status == .notFound && unknown.screen.errors.contains("no destination is called `archiv`"))
-        #expect(await check(["sluice.yaml"]).screen.errors.contains("given with --config"))
     }
 }

@@ -154,6 +154,7 @@ _sluice_options() {
 _sluice_operands() {
     case $verb in
         '') _sluice_words run init demo check destinations config report edit doctor hook rebuild receive status top web list show why plan policy usage quota remote orphans trace metrics events add pause resume cancel retry priority remove flush allow limit reload rescan folder systemd-paths completions version help ;;
+        check) _sluice_ask destinations ;;
         destinations) _sluice_words tus resumable-http directory chunked-form vimeo s3 oss apsara-vod ;;
         config) _sluice_words schema ;;
         show) _sluice_ask uploads; compopt -o default ;;

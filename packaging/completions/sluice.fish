@@ -110,13 +110,14 @@ complete -c sluice -n '__sluice_at demo' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at check' -l running -d 'let the running daemon check its loaded configuration'
 complete -c sluice -n '__sluice_at check' -l folder -d 'only this folder' -x -a '(__sluice_ask folders)'
-complete -c sluice -n '__sluice_at check' -l destination -d 'only this destination' -x -a '(__sluice_ask destinations)'
+complete -c sluice -n '__sluice_at check' -l destination -d 'only this destination (as DESTINATION)' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at check' -l test-file -d 'removable, any or none: send one file to each destination, and remove it there; nothing is sent by default' -x -a 'removable any none'
 complete -c sluice -n '__sluice_at check' -l test-size -d 'with --test-file: the size of that file, to see the speed; 100MB at most' -x
 complete -c sluice -n '__sluice_at check' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at check' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at check' -l socket -d 'with --running: the daemon\'s socket (default: `control.socket` of the configuration)' -r -F
 complete -c sluice -n '__sluice_at check' -l help -d 'print this text'
+complete -c sluice -n '__sluice_at check' -a '(__sluice_ask destinations)'
 
 complete -c sluice -n '__sluice_at destinations' -l json -d 'print one JSON object (or one on each line), for programs'
 complete -c sluice -n '__sluice_at destinations' -l help -d 'print this text'

@@ -13,9 +13,12 @@ enum SecretEncoding: CaseIterable {
     case form
 
     /// Returns `text` with every occurrence of one of `secrets` replaced by `***`, in any of the encodings.
-    static func cover(_ secrets: [String], in text: [UInt8]) -> [UInt8] {
+    ///
+    /// - Parameter cut: Secrets of which long parts are replaced too.
+    static func cover(_ secrets: [String], cut: [String] = [], in text: [UInt8]) -> [UInt8] {
+        let parts = cut.compactMap { CutSecret($0) }
         // All are searched for before any is covered: the end of one may be part of another in another encoding.
-        masked(text, allCases.flatMap { $0.places(of: secrets, in: text) })
+        return masked(text, allCases.flatMap { $0.places(of: secrets, parts, in: text) })
     }
 
     /// Returns `text` with `***` in place of these ranges, which may overlap.
@@ -29,7 +32,7 @@ enum SecretEncoding: CaseIterable {
         return out + text[end...]
     }
 
-    private func places(of secrets: [String], in text: [UInt8]) -> [Range<Int>] {
+    private func places(of secrets: [String], _ parts: [CutSecret], in text: [UInt8]) -> [Range<Int>] {
         var meant: [UInt8] = []
         // Where in the text each of its bytes begins.
         var starts: [Int] = []
@@ -44,9 +47,8 @@ enum SecretEncoding: CaseIterable {
         }
         starts.append(text.count)
         if self != .plain, meant == text { return [] }
-        return secrets.flatMap { secret in
-            meant.ranges(of: Array(secret.utf8)).map { starts[$0.lowerBound]..<starts[$0.upperBound] }
-        }
+        let found = secrets.flatMap { meant.ranges(of: Array($0.utf8)) } + parts.flatMap { $0.places(in: meant) }
+        return found.map { starts[$0.lowerBound]..<starts[$0.upperBound] }
     }
 
     /// The bytes that are coded at the beginning of `rest`, and the length of the code; `nil` for a byte that

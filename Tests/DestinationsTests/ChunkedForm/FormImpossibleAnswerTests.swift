@@ -170,6 +170,23 @@ struct FormImpossibleAnswerTests {
         #expect(String(decoding: covered, as: UTF8.self) == #"a ***, ***, 5% &x; \u12"#)
     }
 
+    @Test(
+        "more than half of a long secret is hidden; less of it, and a part of a short one, are not",
+        arguments: [
+            ("key abcdefghijkl... is unknown", "key ***... is unknown"),
+            ("key ...jklmnopqrst is unknown", "key ...*** is unknown"),
+            ("key %61bcdefghij is unknown", "key %61bcdefghij is unknown"),
+            ("key %61bcdefghijklm is unknown", "key *** is unknown"),
+            ("key abcdefghij is unknown", "key abcdefghij is unknown"),
+            ("abcdefghijabcdefghijk", "abcdefghij***"),
+            ("12345678901234", "12345678901234"), ("", ""),
+        ])
+    func halves(_ told: String, _ expected: String) {
+        let secrets = ["abcdefghijklmnopqrst", "123456789012345"]
+        let covered = SecretEncoding.cover(secrets, cut: secrets, in: Array(told.utf8))
+        #expect(String(decoding: covered, as: UTF8.self) == expected)
+    }
+
     @Test("no block waits for `100 Continue`, however large")
     func expects() async throws {
         let headers = Mutex<[String]>([])

@@ -309,7 +309,9 @@ struct AuthorizedClient: Sendable {
     /// Returns `text` without the credentials that requests have carried: a server may repeat a value that it refuses.
     func withoutSecrets(_ text: String) -> String {
         // By bytes: with a combining accent after it the last letter of a secret would be another `Character`.
-        let covered = SecretEncoding.cover(sentCredentials.values + proxyCredentials.values, in: Array(text.utf8))
+        let covered = SecretEncoding.cover(
+            sentCredentials.values + proxyCredentials.values, cut: sentCredentials.lasting + proxyCredentials.lasting,
+            in: Array(text.utf8))
         return String(decoding: sentCredentials.addresses.cover(covered), as: UTF8.self)
     }
 }

@@ -26,6 +26,8 @@ final class SentCredentials: Sendable {
     /// Of these every spelling is hidden.
     let addresses = AddressCover()
     var values: [String] { known.withLock { known in known.lasting.flatMap { $0.spellings } + known.passing.joined() } }
+    /// Of these a long part is hidden too. Others are addresses, whose beginnings are in many messages.
+    var lasting: [String] { known.withLock { known in known.lasting.flatMap { $0.spellings } } }
 
     func remember(_ value: String) { keep(value, isCookie: false) }
 

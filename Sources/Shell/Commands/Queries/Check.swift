@@ -49,39 +49,41 @@ extension Verb {
                 "Sends 10 MB, says how fast that was, and removes the file."
             ),
         ]
-    ) { call in
-        let operand = call.arguments.operands.first?.lossyText
-        if operand != nil, call.arguments.has("destination") {
-            throw Arguments.usage("the destination is given twice", .check)
-        }
-        let request = CheckRequest(
-            folder: call.arguments.text("folder"), destination: operand ?? call.arguments.text("destination"))
-        let testFile = try call.testFile(.check)
-        let testSize = try call.testSize(testFile)
-        if call.arguments.has("running") {
-            if testFile != nil { throw Arguments.usage("--test-file does not go with --running", .check) }
-            return try call.report(try await call.withClient { try await $0.check(request) }.checks)
-        }
-        if call.arguments.has("socket") { throw Arguments.usage("--socket goes with --running", .check) }
-        let loaded = try await ConfigurationFile(call.arguments, call.console).load()
-        let settings = loaded.settings
-        // The disks of cards are asked only where it matters.
-        if let name = request.folder, !settings.writtenFolders.contains(where: { $0.watch.name == name }),
-            settings.patternFolders.isEmpty || Checks.withCards(settings).folder(named: name) == nil
-        {
-            throw CommandError(.notFound, "no folder is called `\(printable(name))`")
-        }
-        if let name = request.destination, !settings.destinations.contains(where: { $0.name == name }) {
-            let isPath = name.contains("/") || name.hasSuffix(".yaml") || name.hasSuffix(".yml")
-            throw CommandError(
-                .notFound, "no destination is called `\(printable(name))`",
-                remedy: isPath ? "A configuration file is given with --config." : nil)
-        }
-        let findings =
-            request.isAll
-            ? await configurationFindings(loaded, call) : await Checks.standalone(settings, request)
-        return try call.report(findings + (await testFindings(settings, findings, testFile, size: testSize)))
+    ) { call in try await runCheck(call) }
+}
+
+private func runCheck(_ call: Invocation) async throws -> ExitCode {
+    let operand = call.arguments.operands.first?.lossyText
+    if operand != nil, call.arguments.has("destination") {
+        throw Arguments.usage("the destination is given twice", .check)
     }
+    let request = CheckRequest(
+        folder: call.arguments.text("folder"), destination: operand ?? call.arguments.text("destination"))
+    let testFile = try call.testFile(.check)
+    let testSize = try call.testSize(testFile)
+    if call.arguments.has("running") {
+        if testFile != nil { throw Arguments.usage("--test-file does not go with --running", .check) }
+        return try call.report(try await call.withClient { try await $0.check(request) }.checks)
+    }
+    if call.arguments.has("socket") { throw Arguments.usage("--socket goes with --running", .check) }
+    let loaded = try await ConfigurationFile(call.arguments, call.console).load()
+    let settings = loaded.settings
+    // The disks of cards are asked only where it matters.
+    if let name = request.folder, !settings.writtenFolders.contains(where: { $0.watch.name == name }),
+        settings.patternFolders.isEmpty || Checks.withCards(settings).folder(named: name) == nil
+    {
+        throw CommandError(.notFound, "no folder is called `\(printable(name))`")
+    }
+    if let name = request.destination, !settings.destinations.contains(where: { $0.name == name }) {
+        let isPath = name.contains("/") || name.hasSuffix(".yaml") || name.hasSuffix(".yml")
+        throw CommandError(
+            .notFound, "no destination is called `\(printable(name))`",
+            remedy: isPath ? "A configuration file is given with --config." : nil)
+    }
+    let findings =
+        request.isAll
+        ? await configurationFindings(loaded, call) : await Checks.standalone(settings, request)
+    return try call.report(findings + (await testFindings(settings, findings, testFile, size: testSize)))
 }
 
 /// To which destinations a test file is sent.
