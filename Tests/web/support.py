@@ -19,13 +19,18 @@ expect.set_options(timeout=PATIENCE)
 class Browser:
     """One browser for all tests: the machine may be small."""
 
+    _playwright = None
     _shared = None
+
+    @classmethod
+    def playwright(cls):
+        cls._playwright = cls._playwright or sync_playwright().start()
+        return cls._playwright
 
     @classmethod
     def get(cls):
         if not cls._shared:
-            playwright = sync_playwright().start()
-            browser = playwright.chromium.launch(
+            browser = cls.playwright().chromium.launch(
                 executable_path=CHROMIUM, args=["--no-sandbox", "--enable-precise-memory-info"])
             cls._shared = browser
         return cls._shared
