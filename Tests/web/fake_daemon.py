@@ -107,6 +107,8 @@ class FakeDaemon:
             if "after" in query:
                 found = [each for each in found if each["id"] < query["after"]]
         answer = {"uploads": found[:limit], "counts": self.counts(), "seq": self.seq}
+        if "folder" in query or "destination" in query:
+            answer["selected"] = self.selected(query)
         if len(found) > limit:
             answer["next"] = found[limit - 1]["id"]
         return answer
@@ -117,6 +119,16 @@ class FakeDaemon:
         return {"ongoing": self.total - ended_here} | {
             name: lists.count(name) + sum(1 for each in self.changed.values() if each.get("list") == name)
             for name in ("completed", "failed", "cancelled")}
+
+    def selected(self, query):
+        """The counts of a folder and a destination, as the daemon keeps them."""
+        ongoing = (self.upload(views.identifier(number)) for number in range(self.total))
+        counted = dict.fromkeys(("ongoing", "completed", "failed", "cancelled"), 0)
+        for each in (*ongoing, *self.ended.values()):
+            if each["list"] in counted and all(each[key] == query[key] for key in ("folder", "destination")
+                                               if key in query):
+                counted[each["list"]] += 1
+        return counted
 
     def status(self):
         return views.status(self)

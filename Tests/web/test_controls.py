@@ -127,6 +127,35 @@ class ControlTest(PageTest):
         self.dialog().get_by_role("button", name="Cancel them").click()
         self.assertEqual(self.last_command("/v1/cancel"), {"destination": "nas"})
 
+    def test_pause_and_exceptions_of_a_scope_name_their_number_too(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Pause folder garden").click()
+        expect(self.dialog()).to_contain_text("Holds 15 ongoing uploads of folder garden.")
+        self.dialog().get_by_label("What").select_option("all")
+        expect(self.dialog()).to_contain_text("Holds 60 ongoing uploads of all folders.")
+        self.dialog().get_by_role("button", name="Cancel").click()
+        page.get_by_role("button", name="Allow folder workshop").click()
+        expect(self.dialog()).to_contain_text("The folder has 15 ongoing uploads.")
+
+    def test_each_number_is_the_daemons_for_the_selection_that_is_sent(self):
+        page = self.sign_in("history?list=failed&folder=garden")
+        asked = []
+        page.on("request", lambda request: asked.append(request.url) if "limit=1" in request.url.split("&") else None)
+        failed = [each for each in self.daemon.ended.values() if each["list"] == "failed" and each["folder"] == "garden"]
+        page.get_by_role("button", name="Retry failed…").click()
+        expect(self.dialog()).to_contain_text(f"Retries {len(failed)} failed uploads of folder garden.")
+        self.assertEqual(len(asked), 1)
+        self.assertRegex(asked[0], r"folder=garden&list=failed")
+        self.dialog().get_by_role("button", name="Retry them").click()
+        self.assertEqual(self.last_command("/v1/retry"), {"folder": "garden"})
+
+    def test_without_an_answer_the_number_is_said_to_be_unknown(self):
+        page = self.sign_in("queue")
+        page.route("**/v1/uploads?*limit=1", lambda route: route.fulfill(status=503, json={
+            "error": {"code": "unavailable", "message": "the database is busy"}}))
+        page.get_by_role("button", name="Cancel uploads…").click()
+        expect(self.dialog()).to_contain_text("Cancels an unknown number of ongoing uploads of all folders.")
+
     def test_remove_a_completed_upload_in_its_row(self):
         page = self.sign_in("history")
         page.locator(".row").first.get_by_role("button", name="Remove").click()

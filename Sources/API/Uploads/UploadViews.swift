@@ -302,6 +302,9 @@ package struct Counts: Codable, Sendable, Hashable {
 package struct UploadPage: Codable, Sendable, Hashable {
     package var uploads: [UploadView]
     package var counts: Counts
+    /// The counts of the folder and the destination that the query names: a command with the same ones applies to as many
+    /// uploads. Absent without them.
+    package var selected: Counts?
     /// The last event that this page includes: follow from here without a gap.
     package var seq: Int64
     /// Pass as `after` for the next page; absent on the last.

@@ -2,7 +2,7 @@
 
 import { get, isUnlocked, mayChange, post } from "./api.js";
 import { announce, button, element, fill, foreign, icon } from "./dom.js";
-import { count, files } from "./format.js";
+import { files } from "./format.js";
 import { refreshStatus, state } from "./store.js";
 import { isPaused } from "./words.js";
 
@@ -135,29 +135,10 @@ export function scopeText(selection) {
   return "of all folders";
 }
 
-const PAGE = 1000;
-const MOST_PAGES = 10;
-
-/**
- * How many uploads of a list a command would apply to, in words. The daemon counts all, and those to a destination;
- * those of a folder, or in another list, are counted here.
- */
-export async function countIn(selection, list) {
-  const { status } = state;
-  if (status && selection.all) return count(status.counts[list]);
-  if (status && list === "ongoing" && selection.destination) {
-    const found = status.destinations.find((each) => each.name === selection.destination);
-    if (found) return count(found.running + found.waiting);
-  }
-  let total = 0;
-  let after;
-  for (let pages = 0; pages < MOST_PAGES; pages += 1) {
-    const page = await get("v1/uploads", { ...selection, all: undefined, list, limit: PAGE, after });
-    total += page.uploads.length;
-    after = page.next;
-    if (!after) return count(total);
-  }
-  return `more than ${count(total)}`;
+/** How many uploads of a list a command with this selection applies to, as the daemon counts them now. */
+export async function countIn({ folder, destination }, list) {
+  const page = await get("v1/uploads", { folder, destination, list, limit: 1 });
+  return (page.selected ?? page.counts)[list];
 }
 
 /** The result line beside controls. It needs a role where the page around a dialog, with its live region, is inert. */

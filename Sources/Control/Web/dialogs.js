@@ -94,6 +94,27 @@ export function fillScopes(control) {
   return control;
 }
 
+/** A sentence with the number of uploads that a command would apply to: it follows the choice of the scope. */
+function countLine(where, list, sentence) {
+  const line = element("p", { class: "count", role: "status" });
+  let asked = 0;
+  const refresh = async () => {
+    const mine = (asked += 1);
+    const selection = scopeOf(where.value);
+    setText(line, "Counting…");
+    const number = await countIn(selection, list).catch(() => null);
+    if (mine === asked) setText(line, `${sentence} ${uploadsIn(number, list)} ${scopeText(selection)}.`);
+  };
+  where.addEventListener("change", refresh);
+  refresh();
+  return line;
+}
+
+/** `1,234 failed uploads`; `null`: the daemon did not say how many. */
+function uploadsIn(number, list) {
+  return number === null ? `an unknown number of ${list} uploads` : files(number, `${list} upload`);
+}
+
 export function pauseDialog(scope = "all") {
   const where = scopeSelect();
   where.value = scope;
@@ -101,7 +122,7 @@ export function pauseDialog(scope = "all") {
   const after = checkbox("Let parts in flight arrive first", {}, "No byte is sent twice later.");
   return ask({
     title: "Pause sending",
-    body: [field("What", where), field("How long", how), after],
+    body: [field("What", where), countLine(where, "ongoing", "Holds"), field("How long", how), after],
     confirm: "Pause",
     submit(place) {
       const selection = scopeOf(where.value);
@@ -138,17 +159,23 @@ const KINDS = [
   ["rule", "Other rules under pause", "may cost money"],
 ];
 
-/** Asks from which rules an exception is to be made for uploads or a folder. */
+/** Asks from which rules an exception is to be made for uploads or a folder, whose ongoing uploads are counted. */
 export function allowDialog(selection, subject, holds = []) {
   const wanted = new Set(holds.map((hold) => (hold.rule === "windows" ? "window" : hold.rule === "metered" ? "metered"
     : hold.kind)));
   const boxes = KINDS.map(([kind, label, hint]) => checkbox(label, { value: kind, checked: wanted.has(kind) }, hint));
   const how = select([...DURATIONS, [0, "end the exceptions now"]]);
   how.value = "3600";
+  const counted = selection.folder && element("p", { class: "count", role: "status" }, "Counting…");
+  if (counted) {
+    countIn(selection, "ongoing").catch(() => null)
+      .then((number) => setText(counted, `The folder has ${uploadsIn(number, "ongoing")}.`));
+  }
   return ask({
     title: "Make an exception",
     body: [
       element("p", {}, "For ", foreign(subject), ": these rules do not hold it for a while."),
+      counted,
       element("fieldset", {}, element("legend", {}, "Rules"), boxes), field("How long", how),
     ],
     confirm: "Allow",
@@ -217,21 +244,10 @@ export function scopeDialog(name, scope = "all") {
     : ["Retry", "Retries", "Begun again"];
   const where = scopeSelect();
   where.value = scope;
-  const sentence = element("p", { class: "count", role: "status" });
-  let asked = 0;
-  const refresh = async () => {
-    const mine = (asked += 1);
-    const selection = scopeOf(where.value);
-    setText(sentence, "Counting…");
-    const number = await countIn(selection, list).catch(() => "an unknown number of");
-    const noun = number === "1" ? "upload" : "uploads";
-    if (mine === asked) setText(sentence, `${verb} ${number} ${list} ${noun} ${scopeText(selection)}.`);
-  };
-  where.addEventListener("change", refresh);
-  refresh();
   return ask({
     title: `${word} uploads`,
-    body: [field("What", where), sentence, name === "cancel" && element("p", { class: "quiet" }, WARNINGS.cancel)],
+    body: [field("What", where), countLine(where, list, verb),
+      name === "cancel" && element("p", { class: "quiet" }, WARNINGS.cancel)],
     confirm: `${word} them`,
     danger: name === "cancel",
     dismiss: "Keep",
@@ -242,12 +258,12 @@ export function scopeDialog(name, scope = "all") {
 /** Asks before a list is cleared, or the part of it that belongs to a folder or a destination. */
 export async function flushDialog(list, scope) {
   const { all, ...selection } = scopeOf(scope);
-  const number = await countIn({ all, ...selection }, list).catch(() => "an unknown number of");
-  const subject = `${number} ${list} ${number === "1" ? "upload" : "uploads"}`;
+  const subject = uploadsIn(await countIn(selection, list).catch(() => null), list);
   return ask({
     title: `Clear the list of ${list} uploads?`,
     body: [
-      element("p", { class: "count" }, foreign(`Takes all ${subject} ${scopeText(selection)} off the list.`)),
+      element("p", { class: "count" },
+        foreign(`Takes all ${subject} ${scopeText(selection)} off the list.`)),
       element("p", { class: "quiet" }, WARNINGS.remove),
     ],
     confirm: `Clear ${subject}`,

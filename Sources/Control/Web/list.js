@@ -45,6 +45,8 @@ export class VirtualList {
     this.loading = new Map();
     this.failure = null;
     this.counts = null;
+    /** The counts of the folder and destination among the filters. */
+    this.selected = null;
     this.isComplete = false;
   }
 
@@ -81,6 +83,7 @@ export class VirtualList {
     this.loading.delete(index);
     this.failure = null;
     this.counts = page.counts;
+    this.selected = page.selected ?? null;
     const known = this.pages[index];
     this.pages[index] = { after, uploads: page.uploads, count: page.uploads.length };
     page.uploads.forEach((upload, row) => this.places.set(upload.id, index * PAGE + row));

@@ -231,8 +231,9 @@ class UploadsView {
     if (known === null) setText(this.counted, list.failure ? "" : "Reading…");
     else if (list.isComplete) setText(this.counted, files(known, "upload"));
     else {
-      const all = !isFiltered && !this.isHistory ? list.counts?.ongoing : null;
-      setText(this.counted, all ? `${files(all, "upload")}` : `more than ${count(known - 1)} uploads`);
+      const isCounted = Object.keys(this.params).every((key) => ["list", "folder", "destination"].includes(key));
+      const all = isCounted ? (list.selected ?? list.counts)?.[this.query().list] : null;
+      setText(this.counted, all ? files(all, "upload") : `more than ${count(known - 1)} uploads`);
     }
     list.node.hidden = list.length === 0;
     this.message.hidden = list.length > 0 && !list.failure && list.length < MOST_ROWS;

@@ -37,9 +37,7 @@ struct UploadQueries: Sendable {
             if uploads.isEmpty {
                 try context.configuration.names.require(folder: query.folder, destination: query.destination)
             }
-            return UploadPage(
-                uploads: uploads, counts: Counts(try await context.store.read { try $0.lists.tallies() }), seq: seq,
-                next: next)
+            return try await page(uploads, of: query, seq: seq, next: next)
         }
         let rows = try await context.store.rows(filter)
         // Rows of names that are no longer configured may still exist; where there are none, the name is a mistake.
@@ -47,10 +45,22 @@ struct UploadQueries: Sendable {
             try context.configuration.names.require(folder: query.folder, destination: query.destination)
         }
         let shown = rows.prefix(query.limit)
-        return UploadPage(
-            uploads: await views.views(shown), counts: Counts(try await context.store.read { try $0.lists.tallies() }),
-            seq: seq,
+        return try await page(
+            await views.views(shown), of: query, seq: seq,
             next: rows.count > query.limit ? shown.last?.upload.id : nil)
+    }
+
+    private func page(
+        _ uploads: [UploadView], of query: ListQuery, seq: Int64, next: String?
+    ) async throws -> UploadPage {
+        try await context.store.read { tx in
+            var page = UploadPage(uploads: uploads, counts: Counts(try tx.lists.tallies()), seq: seq, next: next)
+            if query.folder != nil || query.destination != nil {
+                page.selected = Counts(
+                    try tx.lists.tallies(folder: query.folder, destination: query.destination))
+            }
+            return page
+        }
     }
 
     func show(_ reference: String) async throws -> UploadDetail {

@@ -245,9 +245,15 @@ package struct UploadLists<Access> {
         }
     }
 
-    package func tallies() throws -> [Tally] {
+    /// - Parameters:
+    ///   - folder: Only its uploads.
+    ///   - destination: Only uploads to it.
+    package func tallies(folder: String? = nil, destination: String? = nil) throws -> [Tally] {
         try tx.connection.all(
-            "SELECT destination, state, sum(uploads), sum(bytes) FROM tally GROUP BY destination, state"
+            """
+            SELECT destination, state, sum(uploads), sum(bytes) FROM tally
+            WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR destination = ?2) GROUP BY destination, state
+            """, [.init(folder), .init(destination)]
         ) { row in
             (row.text(0), UploadState(rawValue: row.text(1)), Int(row.integer(2)), row.integer(3))
         }.compactMap { row in row.1.map { Tally(destination: row.0, state: $0, uploads: row.2, bytes: row.3) } }
