@@ -1,5 +1,4 @@
 internal import Core
-internal import Digests
 internal import Linux
 
 /// A report as one file: HTML without anything from elsewhere, or Markdown.
@@ -7,6 +6,8 @@ struct ReportDocument {
     struct Section {
         var title: String
         var lines: [String]
+        /// Whether it shows only what the configuration says.
+        var isOfConfiguration = false
     }
 
     var title: String
@@ -30,8 +31,8 @@ struct ReportDocument {
         var text = "# \(heading)\n"
         for section in sections {
             let lines = lines(of: section)
-            // A fence is longer than any in the text.
-            let longest = lines.map { $0.prefix { $0 == "`" }.count }.max() ?? 0
+            // A fence is longer than any in the text, which may be indented.
+            let longest = lines.flatMap { $0.split { $0 != "`" } }.map(\.count).max() ?? 0
             let fence = String(repeating: "`", count: max(3, longest + 1))
             text += "\n## \(section.title)\n\n\(fence)\n" + lines.map { $0 + "\n" }.joined() + fence + "\n"
         }
@@ -78,20 +79,10 @@ struct ReportDocument {
 
     // MARK: Names
 
-    /// The names of files that the sections are about: they are replaced wherever they appear.
-    var names: Set<String> = []
-
-    mutating func hideNames() {
-        // A longer name may contain a shorter one.
-        let hidden = names.sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }.map { name in
-            let ending = name.split(separator: ".").count > 1 ? "." + (name.split(separator: ".").last ?? "") : ""
-            let mark = hexadecimal(Hasher.digest(.sha256, of: Array(name.utf8)).prefix(4))
-            return (name, "file-\(mark)\(ending)")
-        }
-        for index in sections.indices {
-            sections[index].lines = sections[index].lines.map { line in
-                hidden.reduce(line) { $0.replacing($1.0, with: $1.1) }
-            }
+    /// The names of files are replaced wherever they appear, but in the configuration, which has none.
+    mutating func hide(_ names: HiddenNames) {
+        for index in sections.indices where !sections[index].isOfConfiguration {
+            sections[index].lines = names.hide(in: sections[index].lines)
         }
     }
 }

@@ -10,6 +10,8 @@ struct ReportSections {
     let call: Invocation
     /// Whether destinations are not contacted.
     let isOffline: Bool
+    /// Whether the names of files are needed, to hide them.
+    let hidesNames: Bool
 
     /// Uploads of a list that are described.
     private static let most = 10
@@ -24,14 +26,19 @@ struct ReportSections {
     private var now: WallTime { call.now() }
 
     /// - Returns: The sections, and the names of the files in them.
-    func all() async -> (sections: [ReportDocument.Section], names: Set<String>) {
+    func all() async -> (sections: [ReportDocument.Section], names: HiddenNames) {
         var sections: [ReportDocument.Section] = []
-        var names: Set<String> = []
-        func add(_ title: String, _ lines: [String]) {
-            sections.append(ReportDocument.Section(title: title, lines: lines.isEmpty ? ["nothing"] : lines))
+        var names = HiddenNames()
+        func add(_ title: String, _ lines: [String], isOfConfiguration: Bool = false) {
+            sections.append(
+                ReportDocument.Section(
+                    title: title, lines: lines.isEmpty ? ["nothing"] : lines, isOfConfiguration: isOfConfiguration))
         }
         add("Versions", await versions())
-        let loaded = await configuration { add("Configuration", $0) }
+        let loaded = await configuration { add("Configuration", $0, isOfConfiguration: $1) }
+        if let settings = loaded?.settings {
+            names.roots = Set((settings.folders + settings.writtenFolders).map { $0.watch.path.display }).sorted()
+        }
         if let loaded { add("Checks", await checks(loaded)) }
         let title = "Daemon"
         do {
@@ -42,19 +49,23 @@ struct ReportSections {
                 add("Oldest waits", waits.lines)
                 let failed = try await failures(client)
                 add("Failed uploads", failed.lines)
-                names = waits.names.union(failed.names).union(status.settling.map(\.path))
                 add("Failed requests", try await requests(client))
                 add("Ways", routeLines(try await client.routes(), console))
                 var query = UsageQuery()
                 query.by = "network"
                 add("Usage", usageLines(try await client.usage(query), console, now: now))
-                add("Log", await log(of: status.pid))
+                let log = await log(of: status.pid)
+                add("Log", log)
+                if hidesNames {
+                    for settling in status.settling { names.add(settling.path) }
+                    names.formUnion(try await self.names(client, shown: waits.uploads + failed.uploads, log: log))
+                }
             }
         } catch {
             add(title, ["\(error)"])
         }
         if let loaded { add("Disks", await disks(loaded.settings)) }
-        return (sections, names.union(names.compactMap { $0.split(separator: "/").last.map(String.init) }))
+        return (sections, names)
     }
 
     // MARK: This machine
@@ -72,13 +83,13 @@ struct ReportSections {
     }
 
     /// - Returns: `nil` for a configuration with mistakes.
-    private func configuration(_ add: ([String]) -> Void) async -> LoadedSettings? {
+    private func configuration(_ add: ([String], _ isValid: Bool) -> Void) async -> LoadedSettings? {
         do {
             let loaded = try await ConfigurationFile(call.arguments, call.console).load(disk: .onlyItself)
-            add(EffectiveConfiguration(loaded).yaml.split(separator: "\n").map(String.init))
+            add(EffectiveConfiguration(loaded).yaml.split(separator: "\n").map(String.init), true)
             return loaded
         } catch {
-            add("\(error)".split(separator: "\n").map(String.init))
+            add("\(error)".split(separator: "\n").map(String.init), false)
             return nil
         }
     }
@@ -121,7 +132,7 @@ struct ReportSections {
 
     // MARK: From the daemon
 
-    private func oldestWaits(_ client: ControlClient) async throws -> (lines: [String], names: Set<String>) {
+    private func oldestWaits(_ client: ControlClient) async throws -> (lines: [String], uploads: [UploadView]) {
         var oldest: [UploadView] = []
         // The list has the newest first: an earlier end of the period finds older ones.
         for days in [30, 7, 1, 0] as [Int64] {
@@ -137,17 +148,17 @@ struct ReportSections {
         for upload in oldest {
             lines += whyLines(try await client.why(upload.id), console, now: now)
         }
-        return (lines, Self.names(oldest))
+        return (lines, oldest)
     }
 
-    private func failures(_ client: ControlClient) async throws -> (lines: [String], names: Set<String>) {
+    private func failures(_ client: ControlClient) async throws -> (lines: [String], uploads: [UploadView]) {
         var query = ListQuery()
         query.list = UploadList.failed.rawValue
         query.limit = Self.most
         let failed = try await client.list(query).uploads
         var lines: [String] = []
         for upload in failed { lines += detailLines(try await client.show(upload.id), console, now: now) + [""] }
-        return (lines, Self.names(failed))
+        return (lines, failed)
     }
 
     private func requests(_ client: ControlClient) async throws -> [String] {
@@ -156,7 +167,35 @@ struct ReportSections {
         }
     }
 
-    private static func names(_ uploads: [UploadView]) -> Set<String> {
-        Set(uploads.flatMap { [$0.path, $0.name] + [$0.relative].compactMap { $0 } })
+    // MARK: Names
+
+    /// The names of the files that the report may mention: of the uploads that it shows, of those in the log, and of the
+    /// newest of each list.
+    private func names(_ client: ControlClient, shown: [UploadView], log: [String]) async throws -> HiddenNames {
+        var names = HiddenNames()
+        var uploads = shown
+        for list in [UploadList.ongoing, .failed, .completed, .cancelled, .history] {
+            var query = ListQuery()
+            query.list = list.rawValue
+            query.limit = 1000
+            uploads += try await client.list(query).uploads
+        }
+        let known = Set(uploads.map(\.id))
+        for id in Set(log.flatMap(Self.uploadIDs)).subtracting(known) {
+            // It may be gone from the history.
+            do { uploads.append(try await client.show(id).upload) } catch let refusal as Refusal
+                where refusal.code == .notFound
+            {}
+        }
+        for upload in uploads {
+            names.add(upload.path)
+            names.add(upload.name, relative: upload.relative)
+        }
+        return names
+    }
+
+    /// The ids of uploads in a line of the log.
+    static func uploadIDs(_ line: String) -> [String] {
+        line.split { !$0.isLetter && !$0.isNumber }.map(String.init).filter { UploadID($0) != nil }
     }
 }

@@ -11,14 +11,15 @@ extension Verb {
         details: [
             "The file has the configuration without secrets, the checks, the status, the oldest waits with their reasons, the "
                 + "last failures with their requests, ways, disks, versions and the end of the log. Read it before you "
-                + "send it: paths and names of files are in it, unless you give --hide-names.",
+                + "send it: paths and names of files are in it, unless you give --hide-names. The paths of the "
+                + "configuration stay.",
             "The checks send what `sluice check` sends. With --offline nothing is sent. Without a running daemon its parts "
                 + "say so.",
         ],
         options: [
             Option("output", "FILE", takes: .file, "a new file instead of standard output (or -o FILE)"),
             Option("format", "FORMAT", takes: .words(["html", "markdown"]), "html (default) or markdown"),
-            Option(flag: "hide-names", "replace names of files by short digests"),
+            Option(flag: "hide-names", "replace names of files, and of folders below the watched ones, by marks"),
             Option(flag: "offline", "contact no destination"), Option.config, Option.socket,
         ],
         examples: [
@@ -33,10 +34,11 @@ extension Verb {
         let output = call.arguments.path("output").map { NewFile($0) }
         try output?.refuseExisting()
         var report = ReportDocument(title: "Sluice report", at: call.now())
-        (report.sections, report.names) = await ReportSections(
-            call: call, isOffline: call.arguments.has("offline")
-        ).all()
-        if call.arguments.has("hide-names") { report.hideNames() }
+        let sections = ReportSections(
+            call: call, isOffline: call.arguments.has("offline"), hidesNames: call.arguments.has("hide-names"))
+        let names: HiddenNames
+        (report.sections, names) = await sections.all()
+        if sections.hidesNames { report.hide(names) }
         let text = format == "html" ? report.html : report.markdown
         guard let output else {
             try call.console.raw(text)
