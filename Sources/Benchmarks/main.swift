@@ -48,7 +48,7 @@ for benchmark in coreBenchmarks where isWanted(benchmark.name) { print(try await
 
 let marks =
     (transferMarks + parallelPartMarks + rangeMarks + partMarks + bucketMarks + bandwidthMarks + smallFileMarks
-    + daemonMarks + backlogMarks + watchMarks)
+    + daemonMarks + backlogMarks + pageMarks + watchMarks)
     .filter {
         isWanted($0.name)
     }

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+"""Measures the page of a real daemon with very many uploads: `make bench ONLY=page/` calls it.
+
+    million.py PROGRAM HOME ROWS
+
+HOME/state was filled by `Benchmarks fill`. One finding on each line: what, value, unit and the bound, with tabs between.
+"""
+
+import json
+import os
+import pathlib
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+
+from playwright.sync_api import sync_playwright
+
+from test_scale import FRAMES
+
+PROGRAM, HOME, ROWS = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+CHROMIUM = os.environ.get("SLUICE_WEB_CHROMIUM", "/usr/bin/chromium")
+TOKEN = "a token for the measurement"
+FOLDERS = ("front-door", "garden", "attic", "inbox")
+DESTINATIONS = ("archive", "nas", "pictures")
+RUNNING = 24
+ROUNDS = 5
+HIDE = """isHidden => {
+  Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}"""
+
+
+def find(what, value, unit, most=None):
+    print("\t".join([what, f"{value:.6g}", unit, "" if most is None else f"{most:g}"]), flush=True)
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def until(what, condition, seconds=60):
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > end:
+            raise SystemExit(f"not within {seconds} s: {what}")
+        time.sleep(0.05)
+
+
+class Daemon:
+    def __init__(self):
+        self.port, self.receiver_port = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}/"
+        live = HOME / "live"
+        live.mkdir(exist_ok=True)
+        folders = [f"  - {{name: {name}, path: {HOME}/drop/{name}, upload_to: [{DESTINATIONS[at % 3]}]}}"
+                   for at, name in enumerate(FOLDERS)]
+        for name in FOLDERS:
+            (HOME / "drop" / name).mkdir(parents=True, exist_ok=True)
+        # No server listens at port 1.
+        destinations = [f'  {name}: {{type: tus, url: "http://127.0.0.1:1/"}}' for name in DESTINATIONS]
+        (HOME / "sluice.yaml").write_text("\n".join([
+            "version: 1", f"state: {HOME}/state", f"policy: {{concurrency: {{total: {RUNNING}}}}}",
+            f"staging: {{path: {HOME}/staging, keep_free: 1 MB, memory: allow}}",
+            "folders:", *folders, f"  - {{name: live, path: {live}, upload_to: [live], settle: {{quiet_for: 1s}}}}",
+            "destinations:", *destinations,
+            f'  live: {{type: tus, url: "http://127.0.0.1:{self.receiver_port}/files/", concurrency: {RUNNING}, '
+            "bandwidth: 3 MB/s}",
+            f"control: {{socket: {HOME}/control.sock, listen: \"127.0.0.1:{self.port}\", "
+            f"tokens: [{{name: bench, secret: {{literal: \"{TOKEN}\"}}}}]}}", ""]))
+        self.log = open(HOME / "daemon.log", "ab")
+        self.receiver = subprocess.Popen(
+            [PROGRAM, "receive", "--into", str(HOME / "received"), "--listen", f"127.0.0.1:{self.receiver_port}"],
+            stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(
+            [PROGRAM, "run", "--config", str(HOME / "sluice.yaml")], stdout=self.log, stderr=self.log)
+        until("the daemon answers", self.is_ready)
+
+    def is_ready(self):
+        if self.process.poll() is not None:
+            raise SystemExit(f"the daemon ended: {(HOME / 'daemon.log').read_text()[-2000:]}")
+        try:
+            return not self.ask("v1/status").get("starting")
+        except OSError:
+            return False
+
+    def ask(self, path, body=None, headers=()):
+        request = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {TOKEN}", **dict(headers)})
+        if body is not None:
+            request.data = json.dumps(body).encode()
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            self.cookie = answer.headers.get("Set-Cookie")
+            return json.load(answer)
+
+    def memory(self):
+        """Resident now and at most, in MiB."""
+        lines = pathlib.Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        sizes = dict(line.split(":", 1) for line in lines)
+        return [int(sizes[key].split()[0]) / 1024 for key in ("VmRSS", "VmHWM")]
+
+    def seconds(self):
+        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def sleeps(self):
+        """Waits until it has used no processor time for three seconds."""
+        used = []
+
+        def rests():
+            used.append(self.seconds())
+            time.sleep(0.95)
+            return len(used) > 3 and used[-1] - used[-4] < 0.02
+        until("the daemon sleeps", rests, 600)
+
+    def connections(self):
+        """Open TCP connections to it."""
+        port = f":{self.port:04X}"
+        lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+        return sum(1 for line in lines if line.split()[1].endswith(port) and line.split()[3] == "01")
+
+    def events(self, seconds):
+        """Events a second that a stream gets."""
+        request = urllib.request.Request(f"{self.url}v1/events", headers={"Authorization": f"Bearer {TOKEN}"})
+        count, end = 0, time.monotonic() + seconds
+        with urllib.request.urlopen(request, timeout=20) as stream:
+            while time.monotonic() < end:
+                count += stream.readline().startswith(b"data:")
+        return count / seconds
+
+    def end(self):
+        for process in (self.process, self.receiver):
+            process.terminate()
+            process.wait(30)
+
+
+class Tab:
+    """A page in a browser of its own, signed in, with nothing in its cache."""
+
+    def __init__(self, playwright, daemon):
+        self.browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-features=SpareRendererForSitePerProcess"])
+        self.context = self.browser.new_context(viewport={"width": 1440, "height": 900})
+        daemon.ask("v1/session", {})
+        name, _, value = daemon.cookie.split(";")[0].partition("=")
+        self.context.add_cookies([{"name": name, "value": value, "url": daemon.url, "httpOnly": True,
+                                   "sameSite": "Strict"}])
+        self.page = self.context.new_page()
+
+    def open(self, view):
+        self.page.goto(f"{view}")
+        self.page.locator(".row a").first.wait_for()
+        return self.page.evaluate("performance.now()")
+
+    def renderer(self):
+        processes = self.browser.new_browser_cdp_session().send("SystemInfo.getProcessInfo")["processInfo"]
+        return max((private(each["id"]) for each in processes if each["type"] == "renderer"))
+
+    def heap(self):
+        session = self.context.new_cdp_session(self.page)
+        session.send("Performance.enable")
+        session.send("HeapProfiler.collectGarbage")
+        metrics = {each["name"]: each["value"] for each in session.send("Performance.getMetrics")["metrics"]}
+        return metrics["JSHeapUsedSize"] / 1e6, metrics["Nodes"]
+
+    def close(self):
+        self.browser.close()
+
+
+def private(pid):
+    """The bytes that a process has for itself, in MB."""
+    text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
+    sizes = dict(line.split(":", 1) for line in text.splitlines()[1:])
+    return sum(int(sizes[key].split()[0]) for key in ("Private_Clean", "Private_Dirty", "Swap")) * 1024 / 1e6
+
+
+def measure(playwright, daemon):
+    queue = f"{daemon.url}#/queue"
+    at_first = daemon.memory()
+    find("daemon without a page: resident", at_first[0], "MiB", 50)
+    times = []
+    for _ in range(ROUNDS):
+        tab = Tab(playwright, daemon)
+        times.append(tab.open(queue))
+        tab.close()
+    find(f"cold tab: navigation to the first rows, median of {ROUNDS}", statistics.median(times) / 1000, "s", 1)
+    find("the slowest of them", max(times) / 1000, "s")
+
+    tab = Tab(playwright, daemon)
+    tab.open(queue)
+    page = tab.page
+    heading = page.locator(".heading [role=status]").inner_text()
+    print(f"the page says\t{heading}", flush=True)
+    page.wait_for_timeout(2000)
+    find("tab after the first rows: private bytes of its process", tab.renderer(), "MB", 150)
+    rows = 0
+    began = time.monotonic()
+    while rows < min(20_000, ROWS // 10):
+        page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
+        page.wait_for_function(
+            "rows => Number([...document.querySelectorAll('.row:not(.unread)')].at(-1)?.dataset.row ?? 0) > rows", arg=rows)
+        rows = page.evaluate("Number([...document.querySelectorAll('.row:not(.unread)')].at(-1).dataset.row)")
+    find(f"seconds to scroll through {rows} rows", time.monotonic() - began, "s")
+    find("tab after that: private bytes", tab.renderer(), "MB", 150)
+    heap, nodes = tab.heap()
+    find("tab after that: heap of its scripts", heap, "MB")
+    find("tab after that: nodes", nodes, "nodes")
+    page.evaluate("scrollTo(0, 0)")
+    for view in ("now", "usage", "plan", "history", "check", "queue"):
+        page.evaluate("view => { location.hash = `#/${view}`; }", view)
+        page.wait_for_timeout(1500)
+    find("tab after each view: private bytes", tab.renderer(), "MB", 150)
+    now, most = daemon.memory()
+    find("daemon with the page open: resident", now, "MiB", 50)
+    find("daemon: most resident so far", most, "MiB", 50)
+
+    for number in range(RUNNING):
+        with open(HOME / "live" / f"running-{number}.mp4", "wb") as file:
+            file.truncate(200_000_000)
+    until("transfers run", lambda: next(
+        each for each in daemon.ask("v1/status")["destinations"] if each["name"] == "live")["running"] == RUNNING, 120)
+    for view in ("now", "queue"):
+        page.evaluate("view => { location.hash = `#/${view}`; }", view)
+        page.wait_for_timeout(3000)
+        counted = []
+        counter = threading.Thread(target=lambda: counted.append(daemon.events(10)))
+        counter.start()
+        before = daemon.seconds()
+        frames = sorted(page.evaluate(FRAMES, 10))
+        counter.join()
+        find(f"{view}: updates a second", counted[0], "events/s")
+        find(f"{view}: 95 % of {len(frames)} frames within", frames[int(len(frames) * 0.95)], "ms", 20)
+        find(f"{view}: median frame", statistics.median(frames), "ms")
+        find(f"{view}: processor of the daemon", (daemon.seconds() - before) / 10 * 100, "% of a core")
+    find("tab with transfers: private bytes", tab.renderer(), "MB", 150)
+    now, most = daemon.memory()
+    find("daemon with transfers and the page: resident", now, "MiB", 50)
+    find("daemon: most resident", most, "MiB", 50)
+
+    page.evaluate(HIDE, True)
+    streams = until("the stream is closed", lambda: daemon.connections() <= 6 and [daemon.connections()])
+    print(f"connections of a hidden tab at once\t{streams[0]}", flush=True)
+    until("the kept connections of a hidden tab are closed", lambda: daemon.connections() == 0, 120)
+    find("connections of a hidden tab after the idle time", daemon.connections(), "connections", 0)
+    tab.close()
+
+
+def main():
+    # The configuration has a secret.
+    os.umask(0o077)
+    daemon = Daemon()
+    try:
+        for name in DESTINATIONS:
+            daemon.ask("v1/pause", {"destination": name})
+        daemon.sleeps()
+        counts = daemon.ask("v1/status")["counts"]
+        print(f"uploads\t{json.dumps(counts)}", flush=True)
+        with sync_playwright() as playwright:
+            measure(playwright, daemon)
+    finally:
+        daemon.end()
+
+
+if __name__ == "__main__":
+    main()
