@@ -84,8 +84,9 @@ package final class ControlServer: Sendable {
                 tokens: try await ControlTokens(remote.tokens, clocks: clocks, say: remote.say),
                 sessions: remote.sessions)
             let service = ControlService(
-                operations, authorizer: authorizer, page: remote.sessions.map { PageService($0, authorizer) },
-                subscribers: subscribers, heartbeat: heartbeat, log: log)
+                operations, authorizer: authorizer,
+                page: remote.sessions.map { PageService($0, authorizer, say: remote.say) },
+                subscribers: subscribers, mostStreams: max(1, subscribers.limit / 4), heartbeat: heartbeat, log: log)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,

@@ -11,6 +11,8 @@ final class ControlService: WebService {
     private let page: PageService?
     /// Makes links to the page; `nil` where it is not served, and for a client that is not on this machine.
     private let links: PageLinks?
+    /// The most event streams of one client.
+    private let mostStreams: Int
     private let heartbeat: Duration
     private let log: Log
     private let writer = EventWriter()
@@ -18,10 +20,12 @@ final class ControlService: WebService {
 
     /// The largest sensible body: 1000 ids, or a context.
     static let bodyLimit = 256 << 10
+    /// A client that is not known may only sign in.
+    static let unknownBodyLimit = 4 << 10
 
     init(
         _ operations: any Operations, authorizer: any Authorizer, page: PageService? = nil, links: PageLinks? = nil,
-        subscribers: Subscribers = Subscribers(limit: 1024),
+        subscribers: Subscribers = Subscribers(limit: 1024), mostStreams: Int = .max,
         heartbeat: Duration = .seconds(15), log: Log = .silent
     ) {
         self.log = log
@@ -30,14 +34,16 @@ final class ControlService: WebService {
         self.authorizer = authorizer
         self.page = page
         self.links = links
+        self.mostStreams = mostStreams
         self.heartbeat = heartbeat
     }
 
     func denial(of request: WebRequest) -> WebDenial? { authorizer.denial(of: request) }
+    func isKnown(_ request: WebRequest) -> Bool { authorizer.isKnown(request) }
 
     func plan(_ request: WebRequest) -> BodyPlan {
         guard case .receive? = try? APIRoute(method: request.method, path: request.path) else {
-            return .collect(limit: Self.bodyLimit)
+            return .collect(limit: authorizer.isKnown(request) ? Self.bodyLimit : Self.unknownBodyLimit)
         }
         // The end of a process on the socket is noticed; another machine may disappear without a sign.
         return .stream(timeout: request.peer.user == nil ? 600 : 0)
@@ -60,7 +66,8 @@ final class ControlService: WebService {
                 if case .stream(let stream) = body { try await receive(request, stream) } else {
                     try await answer(route, request, content)
                 }
-            if let saying = AuditEntry(route, request, body: content) {
+            // A wrong code is answered and not thrown: strangers must not fill the log with commands.
+            if reply.status < 400, let saying = AuditEntry(route, request, body: content) {
                 log.notice(
                     "a person gave a command",
                     ["verb": saying.verb, "what": saying.what, "by": authorizer.name(of: request)])
@@ -102,7 +109,7 @@ final class ControlService: WebService {
         case .status: return WebReply(json: try await operations.status())
         case .metrics:
             let text = MetricsText.bytes(try await operations.metrics())
-            let headers = [("Content-Type", MetricsText.contentType), ("Cache-Control", "no-store")]
+            let headers = [("Content-Type", MetricsText.contentType)] + WebReply.privateHeaders
             return WebReply(status: 200, headers: headers, body: .bytes(text))
         case .usage: return WebReply(json: try await operations.usage(try UsageQuery(request.query)))
         case .quota(let destination?):
@@ -150,14 +157,14 @@ final class ControlService: WebService {
             return WebReply(json: upload, status: 202)
         case .remove(let reference):
             _ = try await operations.remove(Selection(ids: [reference]))
-            return WebReply(status: 204, headers: [("Cache-Control", "no-store")], body: .none)
+            return WebReply(status: 204, headers: WebReply.privateHeaders, body: .none)
         case .flush:
             let request = body.isEmpty ? FlushRequest() : try JSONRequest.read(FlushRequest.self, body)
             return WebReply(json: try await operations.flush(request))
         case .events: return try await events(request)
         case .session: return try requirePage().session(request)
         case .signIn: return try await requirePage().signIn(request, body)
-        case .signOut: return try requirePage().signOut()
+        case .signOut: return try await requirePage().signOut(request)
         case .webLink:
             guard let links else {
                 throw Refusal(
@@ -207,17 +214,20 @@ final class ControlService: WebService {
             since = number
         }
         let filter = try EventSubscriber.Filter(request.query)
-        let headers = [("Content-Type", "text/event-stream"), ("Cache-Control", "no-store")]
+        let headers = [("Content-Type", "text/event-stream")] + WebReply.privateHeaders
         guard request.method != "HEAD" else { return WebReply(status: 200, headers: headers, body: .none) }
         let feed = EventSubscriber(
-            try await operations.events(since: since), filter: filter, heartbeat: heartbeat,
-            writer: writer)
-        guard subscribers.enter(feed) else {
+            try await operations.events(since: since), filter: filter, heartbeat: heartbeat, writer: writer,
+            isAllowed: { [authorizer] in authorizer.denial(of: request) == nil })
+        if let limit = subscribers.enter(feed, of: authorizer.name(of: request), most: mostStreams) {
             var reply = WebReply(
                 json: ErrorReply(
                     code: Refusal.Code.unavailable.rawValue,
-                    message: "\(subscribers.limit) clients follow the events already, which is the maximum; ask "
-                        + "again when one has disconnected"), status: 503)
+                    message: limit == subscribers.limit
+                        ? "\(limit) clients follow the events already, which is the maximum; ask again when one has "
+                            + "disconnected"
+                        : "this client follows the events \(limit) times already, which is the maximum; ask again when "
+                            + "it has closed a connection"), status: 503)
             // The most that it takes to notice that a reader has left.
             reply.headers.append(("Retry-After", String(max(1, heartbeat.components.seconds))))
             return reply
@@ -227,13 +237,20 @@ final class ControlService: WebService {
 }
 
 extension WebReply {
+    /// No cache keeps an answer of the API, no browser takes it for another type, and none gives it to a page of another
+    /// origin (Fetch, sections 3.6 and 3.7).
+    static let privateHeaders = [
+        ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+
     init(json value: some Encodable, status: Int = 200) {
         self.init(status: status) { try JSON.bytes(value) }
     }
 
     /// - Parameter json: Makes the answer.
     fileprivate init(status: Int = 200, json: () throws -> [UInt8]) {
-        let headers = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+        let headers = [("Content-Type", "application/json")] + Self.privateHeaders
         do {
             self.init(status: status, headers: headers, body: .bytes(try json() + [UInt8(ascii: "\n")]))
         } catch {

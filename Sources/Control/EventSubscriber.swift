@@ -46,11 +46,13 @@ final class EventSubscriber: Sendable {
     private let queue: EventQueue
     private let pump: Task<Void, Never>
 
-    /// - Parameter heartbeat: Time between comment lines, which reveal a vanished reader, and between two looks at a
-    ///   reader that does not read.
+    /// - Parameters:
+    ///   - heartbeat: Time between comment lines, which reveal a vanished reader, and between two looks at a reader that
+    ///     does not read.
+    ///   - isAllowed: Whether the reader may still read, asked with each heartbeat: its token may have been revoked.
     init(
         _ events: AsyncStream<EventView>, filter: Filter, heartbeat: Duration, capacity: Int = 32,
-        writer: EventWriter = EventWriter()
+        writer: EventWriter = EventWriter(), isAllowed: @escaping @Sendable () -> Bool = { true }
     ) {
         let queue = EventQueue(capacity: capacity, writer: writer)
         self.queue = queue
@@ -63,7 +65,7 @@ final class EventSubscriber: Sendable {
                 }
                 group.addTask {
                     // Ends by cancellation, when the subscriber or the daemon stops.
-                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil { queue.heartbeat() }
+                    while (try? await Alarms.shared.sleep(for: heartbeat)) != nil, isAllowed() { queue.heartbeat() }
                 }
                 await group.next()
                 group.cancelAll()

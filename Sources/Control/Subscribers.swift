@@ -5,17 +5,22 @@ final class Subscribers: Sendable {
     let limit: Int
     private let feeds = Mutex<[WeakFeed]>([])
 
-    private struct WeakFeed: Sendable { weak var feed: EventSubscriber? }
+    private struct WeakFeed: Sendable {
+        weak var feed: EventSubscriber?
+        let client: String
+    }
 
     init(limit: Int) { self.limit = limit }
 
-    /// - Returns: `false` when the limit is reached.
-    func enter(_ feed: EventSubscriber) -> Bool {
+    /// - Parameter most: The most streams of one client.
+    /// - Returns: `nil`, or the limit that is reached.
+    func enter(_ feed: EventSubscriber, of client: String, most: Int) -> Int? {
         feeds.withLock { feeds in
-            if feeds.count >= limit { feeds.removeAll { $0.feed == nil } }
-            guard feeds.count < limit else { return false }
-            feeds.append(WeakFeed(feed: feed))
-            return true
+            feeds.removeAll { $0.feed == nil }
+            guard feeds.count < limit else { return limit }
+            guard feeds.count(where: { $0.client == client }) < most else { return most }
+            feeds.append(WeakFeed(feed: feed, client: client))
+            return nil
         }
     }
 

@@ -1,15 +1,15 @@
 package import Core
 
-/// Limits on the connections of a server, for clients before their first accepted request and for each address.
+/// Limits on the connections of a server, for clients that are not known and for each address.
 package struct ConnectionLimits: Hashable, Sendable {
-    /// Maximum number of open connections. At most half of them may have no accepted request; of those, the oldest is
-    /// closed for a new one.
+    /// Maximum number of open connections. At most half of them may have no request of a known client; of those, the
+    /// oldest is closed for a new one.
     package var connections: Int
     /// Maximum number of connections of one address (for IPv6 of a /64 network, which belongs to one customer).
     /// Loopback, a Unix socket and `trustedProxies` may use all.
     package var perAddress: Int
     /// Time limit for a whole head, counted from the connect; after a reply, from the end of ``idle``. A connection
-    /// whose requests are all refused is closed after it, too.
+    /// whose requests are all refused is closed after it, too, and each request of a client that is not known has it.
     package var headTime: Duration
     /// An open connection without traffic is closed after this time.
     package var idle: Duration

@@ -22,11 +22,13 @@ final class Connections: Sendable {
         let network: [UInt8]?
         /// Increases with each connection.
         let number: UInt64
-        /// One of its requests was accepted.
+        /// One of its requests was accepted, and proved who sends it.
         var isAdmitted = false
+        /// One of its requests was accepted.
+        var isServed = false
         /// It was shut down, and libmicrohttpd has not noticed yet.
         var isLeaving = false
-        /// The time by which it must have an accepted request; `nil` while one is running.
+        /// The time by which it must have an accepted request; `nil` while one of a known client is running.
         var deadline: MonotonicTime?
         /// Ends a held-back reply of the connection: otherwise libmicrohttpd would not notice its end.
         var cancelHold: (@Sendable () -> Void)?
@@ -72,11 +74,15 @@ final class Connections: Sendable {
 
     func peer(of id: ID) -> WebPeer { state.withLock { $0.open[id]?.peer } ?? WebPeer() }
 
-    /// Records that one of its requests was accepted.
-    func recordAdmitted(_ id: ID) {
+    /// Records that one of its requests was accepted. A client that is not known has a limit for each of them: its body
+    /// could come in pieces for ever.
+    func recordAccepted(_ id: ID, isKnown: Bool = true) {
+        let limit = clocks.monotonic().advanced(by: limits.headTime)
         state.withLock { state in
-            state.open[id]?.isAdmitted = true
-            state.open[id]?.deadline = nil
+            state.open[id]?.isServed = true
+            if isKnown { state.open[id]?.isAdmitted = true }
+            state.open[id]?.deadline = isKnown ? nil : limit
+            if !isKnown { arm(&state) }
         }
     }
 
@@ -92,11 +98,11 @@ final class Connections: Sendable {
 
     /// Records that one of its requests is over, and another may come.
     func requestEnded(_ id: ID) {
-        let next = clocks.monotonic().advanced(by: limits.idle + limits.headTime)
+        let now = clocks.monotonic()
         state.withLock { state in
             state.open[id]?.cancelHold = nil
-            guard let open = state.open[id], open.isAdmitted else { return }
-            state.open[id]?.deadline = next
+            guard let open = state.open[id], open.isServed else { return }
+            state.open[id]?.deadline = now.advanced(by: (open.isAdmitted ? limits.idle : .zero) + limits.headTime)
             arm(&state)
         }
     }

@@ -143,9 +143,10 @@ final class Exchange: @unchecked Sendable {
             let id = Connections.ID(connection)
             request.peer = serverState.connections.sender(of: id, forwardedFor: request.headers["x-forwarded-for"])
             let denial = serverState.service.denial(of: request)
+            let isKnown = denial == nil && serverState.service.isKnown(request)
             guard
                 case .reserved(let place) = serverState.connections.reservePlace(
-                    id, for: request.peer, isAdmitted: denial == nil)
+                    id, for: request.peer, isAdmitted: isKnown)
             else {
                 var reply = serverState.service.refusal(429, "too many requests from this address are in progress")
                 reply.headers.append(("Retry-After", "10"))
@@ -153,7 +154,7 @@ final class Exchange: @unchecked Sendable {
             }
             self.place = place
             if let denial { return refuse(denial, headers: request.headers, connection) }
-            serverState.connections.recordAdmitted(id)
+            serverState.connections.recordAccepted(id, isKnown: isKnown)
             return serve(request, connection)
         }
     }

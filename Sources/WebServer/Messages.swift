@@ -164,8 +164,11 @@ package enum ReceivedBody: Sendable {
 /// The service that answers a server's requests.
 package protocol WebService: Sendable {
     /// Checks the head of a request, with its token; `nil`: it is accepted. Called on the server's thread, before
-    /// ``plan(_:)``; must not wait. A connection without an accepted request is the first to be closed for others.
+    /// ``plan(_:)``; must not wait.
     func denial(of request: WebRequest) -> WebDenial?
+    /// Whether an accepted request proves who sends it. A connection without such a request is the first to be closed
+    /// for others, and each of its requests has to be over within the time for a head. Must not wait.
+    func isKnown(_ request: WebRequest) -> Bool
     /// Called on the server's thread for an accepted request; must not wait.
     func plan(_ request: WebRequest) -> BodyPlan
     /// The reply. Its task is cancelled when the server stops, and must then end soon.
@@ -177,6 +180,7 @@ package protocol WebService: Sendable {
 
 extension WebService {
     package func denial(of request: WebRequest) -> WebDenial? { nil }
+    package func isKnown(_ request: WebRequest) -> Bool { true }
     package func refusal(_ status: Int, _ text: String) -> WebReply { .text(status, text) }
 }
 

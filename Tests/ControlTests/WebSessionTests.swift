@@ -1,5 +1,6 @@
 import API
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -11,9 +12,9 @@ import WebServer
 /// Signing in to the web page, and what a signed-in browser may do.
 @Suite("Sessions of browsers", .timeLimit(.minutes(Patience.minutes(2))))
 struct WebSessionTests {
-    private static let key = [UInt8](repeating: 7, count: 32)
-    private static let operators = ControlClientIdentity(name: "me", role: .operate)
-    private static let viewers = ControlClientIdentity(name: "wall", role: .view)
+    static let key = [UInt8](repeating: 7, count: 32)
+    static let operators = ControlClientIdentity(name: "me", role: .operate)
+    static let viewers = ControlClientIdentity(name: "wall", role: .view)
 
     private func sessions(_ clocks: any Clocks = ManualClocks(), key: [UInt8] = key, isSecure: Bool = false)
         -> WebSessions
@@ -75,61 +76,70 @@ struct WebSessionTests {
         #expect(try WebSessions.key(in: folder.path).count == 32)
     }
 
-    // MARK: At the server
-
-    /// A daemon with a page, and what a browser keeps of it.
-    private final class Scene: Sendable {
+    @Test("a key that cannot be read or written is an error that names it, and waits for nothing")
+    func unusableKeys() throws {
         let folder = TemporaryFolder()
-        let daemon = FakeDaemon([.sample()])
-        let server: ControlServer
-        let port: Int
-        let transport = Transport()
-        let sessions = WebSessions(key: WebSessionTests.key, isSecure: false, clocks: SystemClocks())
-
-        init(servesPage: Bool = true) async throws {
-            let tokens = [
-                ControlServer.Token(WebSessionTests.operators) { "a token of a good length" },
-                ControlServer.Token(WebSessionTests.viewers) { "another one, only to look" },
-            ]
-            server = try await ControlServer.start(
-                socket: folder.path.appending("control.sock"),
-                remote: .init(
-                    listen: try ListenAddress("127.0.0.1:0"), tokens: tokens, sessions: servesPage ? sessions : nil),
-                operations: daemon)
-            port = try #require(server.port)
+        let file = folder.path.appending("web.key")
+        func error(_ state: FilePath) -> SystemError? {
+            #expect(throws: SystemError.self) {
+                try WebSessions(in: state, isSecure: false, clocks: ManualClocks())
+            }
         }
-
-        var origin: String { "http://127.0.0.1:\(port)" }
-
-        func ask(
-            _ method: String, _ path: String, _ headers: [(String, String)] = [], body: String = ""
-        ) async throws -> Response {
-            var request = Request(
-                method, origin + path, headers: headers, body: body.isEmpty ? .none : .bytes(Array(body.utf8)))
-            request.mayUseProxy = false
-            return try await transport.send(request)
-        }
-
-        /// Signs in, and returns the cookie and the page's token.
-        func signIn(_ headers: [(String, String)], body: String = "{}") async throws -> (cookie: String, token: String)
-        {
-            let response = try await ask("POST", "/v1/session", headers, body: body)
-            #expect(response.status == 200)
-            let set = try #require(response.headers["Set-Cookie"])
-            #expect(set.contains("; HttpOnly") && set.contains("; SameSite=Strict") && set.contains("; Path=/"))
-            let view = try JSON.value(SessionView.self, from: response.body)
-            return (String(set.prefix { $0 != ";" }), try #require(view.token))
-        }
-
-        func end() async {
-            await transport.stop()
-            await server.stop()
-        }
+        try Files.makeFolders(file)
+        #expect(error(folder.path)?.subject == file.display)
+        try Files.removeFolder(file)
+        // Nothing ever writes into this pipe.
+        #expect(file.withCString { mkfifo($0, 0o600) } == 0)
+        #expect(error(folder.path)?.subject == file.display)
+        try Files.remove(file)
+        // Whoever lists ended sign-ins there takes all of them back.
+        try Files.makeFolders(folder.path.appending("web.ended"))
+        #expect(error(folder.path) != nil)
+        #expect(error(folder.path.appending("missing"))?.isMissing == true)
+        // A key of its own needs no folder.
+        let sessions = WebSessions(isSecure: false, clocks: ManualClocks())
+        let text = sessions.text(.cookie, of: sessions.begin(Self.viewers, secret: nil))
+        #expect(sessions.session(.cookie, text) != nil)
     }
+
+    @Test("on a full disk there is no key, and nothing of one is left", .enabled(if: SmallDisk.isPossible))
+    func fullDisk() throws {
+        let disk = try SmallDisk()
+        try Filler(in: disk.path).fill()
+        let error = #expect(throws: SystemError.self) {
+            try WebSessions(in: disk.path, isSecure: false, clocks: ManualClocks())
+        }
+        #expect(error?.isFull == true)
+        #expect(try Files.names(in: disk.path) == ["filler"])
+    }
+
+    @Test("a sign-in that has ended is not good again, also after a restart, and is forgotten when its time is over")
+    func ended() throws {
+        let (folder, clocks) = (TemporaryFolder(), ManualClocks())
+        func open() throws -> WebSessions { try WebSessions(in: folder.path, isSecure: false, clocks: clocks) }
+        let sessions = try open()
+        let (one, two) = (
+            sessions.begin(Self.operators, secret: nil), sessions.begin(Self.operators, secret: nil)
+        )
+        let texts = [WebSessions.Purpose.cookie, .page].map { ($0, sessions.text($0, of: one)) }
+        try sessions.end(one)
+        for sessions in [sessions, try open()] {
+            for (purpose, text) in texts { #expect(sessions.session(purpose, text) == nil) }
+            #expect(sessions.session(.cookie, sessions.text(.cookie, of: two)) == two)
+        }
+        let file = folder.path.appending("web.ended")
+        #expect(try FileStatus(at: file).mode & 0o777 == 0o600)
+        clocks.advance(by: WebSessions.lifetime)
+        let late = sessions.begin(Self.operators, secret: nil)
+        try sessions.end(late)
+        #expect(try String(decoding: Files.read(file), as: UTF8.self).split(separator: "\n").count == 1)
+    }
+
+    // MARK: At the server
 
     @Test("the cookie reads and changes nothing; the page's token changes, from our own page alone")
     func browser() async throws {
-        let scene = try await Scene()
+        let scene = try await BrowserScene()
         let (cookie, token) = try await scene.signIn([("Authorization", "Bearer a token of a good length")])
         let read = [("Cookie", "other=1; " + cookie)]
         #expect(try await scene.ask("GET", "/v1/status", read).status == 200)
@@ -160,7 +170,7 @@ struct WebSessionTests {
 
     @Test("signed in to look, a browser may try each change, and none is made")
     func viewer() async throws {
-        let scene = try await Scene()
+        let scene = try await BrowserScene()
         let (_, token) = try await scene.signIn([("Authorization", "Bearer another one, only to look")])
         let page = [("X-Sluice-Token", token), ("Sec-Fetch-Site", "same-origin")]
         for verb in [
@@ -179,7 +189,7 @@ struct WebSessionTests {
 
     @Test("a link of `sluice web` signs in once, and its code is nowhere in the answer")
     func link() async throws {
-        let scene = try await Scene()
+        let scene = try await BrowserScene()
         let link = try await ControlClient(
             socket: scene.folder.path.appending("control.sock"), transport: scene.transport
         ).webLink(WebLinkRequest(role: .view))
@@ -196,7 +206,7 @@ struct WebSessionTests {
 
     @Test("the page and its files come with a strict policy, compressed, and again only when they have changed")
     func assets() async throws {
-        let scene = try await Scene()
+        let scene = try await BrowserScene()
         let index = try await scene.ask("GET", "/", [("Accept-Encoding", "gzip")])
         let head = try await scene.ask("HEAD", "/", [("Accept-Encoding", "gzip")])
         #expect(index.status == 200)
@@ -217,7 +227,7 @@ struct WebSessionTests {
 
     @Test("without a page there is neither a file of it nor a way to sign in")
     func none() async throws {
-        let scene = try await Scene(servesPage: false)
+        let scene = try await BrowserScene(servesPage: false)
         #expect(try await scene.ask("GET", "/").status == 401)
         #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"a"}"#).status == 401)
         let bearer = [("Authorization", "Bearer a token of a good length")]

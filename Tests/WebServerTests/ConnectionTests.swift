@@ -18,6 +18,16 @@ private struct Guarded: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, request.peer.address ?? "-") }
 }
 
+/// Also answers requests for `/public`, to anybody.
+private struct Open: WebService {
+    func denial(of request: WebRequest) -> WebDenial? {
+        request.path == "/public" || isKnown(request) ? nil : WebDenial(.text(401, "no"))
+    }
+    func isKnown(_ request: WebRequest) -> Bool { request.bearer == Array("yes".utf8) }
+    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: 100_000) }
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, "-") }
+}
+
 /// Answers when the test lets it.
 private struct Slow: WebService {
     let gate = AsyncStream<Void>.makeStream()
@@ -129,6 +139,44 @@ struct ConnectionTests {
         }
     }
 
+    @Test("clients that only got what is public take at most half of the places, and make room like refused ones")
+    func publicPlaces() async throws {
+        let open = "GET /public HTTP/1.1\r\nHost: h\r\n\r\n"
+        try await serving(Open(), ConnectionLimits(connections: 8, headTime: .seconds(600))) { server in
+            let kept = try Wire(port: server.port)
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+            var strangers: [Wire] = []
+            for _ in 0..<12 {
+                let wire = try Wire(port: server.port)
+                try await wire.send(open)
+                #expect(try await wire.reply().status == 200)
+                strangers.append(wire)
+            }
+            for wire in strangers.prefix(8) { #expect(try await wire.isAtEnd()) }
+            try await kept.send(Self.good)
+            #expect(try await kept.reply().status == 200)
+        }
+    }
+
+    @Test("a body of a client that is not known has a time limit, however steadily it comes")
+    func slowPublicBody() async throws {
+        try await serving(Open(), ConnectionLimits(headTime: .milliseconds(300))) { server in
+            let wire = try Wire(port: server.port)
+            try await dribble(
+                wire,
+                "POST /public HTTP/1.1\r\nHost: h\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
+            )
+            // After a request it may send another one within the time.
+            let again = try Wire(port: server.port)
+            for _ in 0..<2 {
+                try await again.send("GET /public HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await again.reply().status == 200)
+            }
+            #expect(try await again.isAtEnd())
+        }
+    }
+
     /// Two ends of one connection; the server's end closes with the value.
     private final class Pair {
         let (near, far): (CInt, CInt)
@@ -167,11 +215,11 @@ struct ConnectionTests {
             return (try id(number), pair)
         }
         let first = try (0..<3).map { _ in try open("192.0.2.1") }
-        connections.recordAdmitted(first[0].0)
+        connections.recordAccepted(first[0].0)
         #expect(first.allSatisfy { !$0.1.isShut })
         let fourth = try open("192.0.2.1")
         #expect(first.map(\.1.isShut) == [false, true, false] && !fourth.1.isShut)
-        for (id, _) in [first[2], fourth] { connections.recordAdmitted(id) }
+        for (id, _) in [first[2], fourth] { connections.recordAccepted(id) }
         // All were accepted: a new connection has to wait.
         let fifth = try open("::ffff:192.0.2.1")
         #expect(fifth.1.isShut && first.map(\.1.isShut) == [false, true, false])

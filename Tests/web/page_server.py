@@ -112,10 +112,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             name, role = self.who(False)
             return self.send(200, {"name": name, "role": role, "until": now(7 * 86400)})
         if self.command == "DELETE":
+            if self.headers.get("Sec-Fetch-Site") != "same-origin":
+                raise Refused(403, "forbidden", "web pages of other origins may send no requests here")
             _, cookie = self.sessions.keys.pop(self.headers.get("X-Sluice-Token", ""), (None, None))
-            if not cookie:
-                raise Refused(401, "unauthorized", "signing out needs the session's token")
-            self.sessions.cookies.pop(cookie, None)
+            found = [self.sessions.cookies.pop(each, None) for each in (cookie, self.cookie())]
+            if not any(found):
+                raise Refused(401, "unauthorized", "this address needs a session")
             return self.send(200, {}, headers=[("Set-Cookie", "sluice=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0")])
         bearer = self.headers.get("Authorization", "").removeprefix("Bearer ")
         opened = self.sessions.open(bearer, json.loads(body or b"{}").get("code"))

@@ -93,12 +93,28 @@ class SessionTest(PageTest):
         self.assertEqual(self.daemon.sessions.cookies, {})
         self.wait(lambda: not self.daemon.subscribers, "the stream is closed")
 
+    def test_a_page_that_was_loaded_again_signs_out_without_unlocking(self):
+        page = self.sign_in()
+        page.reload()
+        expect(page.get_by_role("button", name="Unlock")).to_be_visible()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+        self.assertEqual(self.daemon.sessions.cookies, {})
+        page.reload()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+    def test_signing_out_of_a_session_that_is_over_leaves_the_page_signed_out(self):
+        page = self.sign_in()
+        self.daemon.sessions.forget_all()
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
     def test_a_new_link_in_an_open_tab_unlocks_it(self):
         page = self.sign_in()
         page.reload()
         expect(page.get_by_role("button", name="Unlock")).to_be_visible()
         page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
-        expect(page.get_by_role("button", name="Sign out")).to_be_visible()
+        expect(page.get_by_role("button", name="Unlock")).to_have_count(0)
         self.assertNotIn("code", page.url)
 
     def test_a_daemon_that_does_not_answer_at_the_start_is_shown_and_tried_again(self):

@@ -5,10 +5,16 @@ internal import WebServer
 protocol Authorizer: Sendable {
     /// `nil`: accepted. Must not wait.
     func denial(of request: WebRequest) -> WebDenial?
+    /// Whether an accepted request says who sends it; the page's own files and the way to sign in need nobody's name.
+    func isKnown(_ request: WebRequest) -> Bool
     /// Why an accepted request may not change anything; `nil`: it may.
     func changeDenial(of request: WebRequest) async -> String?
     /// The client of an accepted request, for the log.
     func name(of request: WebRequest) -> String
+}
+
+extension Authorizer {
+    func isKnown(_ request: WebRequest) -> Bool { true }
 }
 
 extension WebDenial {

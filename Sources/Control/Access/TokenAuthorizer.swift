@@ -19,7 +19,9 @@ package struct ControlClientIdentity: Hashable, Sendable {
 /// A web page may make a browser send requests to this address under a name that temporarily resolves to it (DNS
 /// rebinding). Such a request has that name in `Host`, and not an address or one of our names. Requests of other pages
 /// have a foreign `Origin`, and are refused. A browser's cookie is good for reading alone: every change needs a token,
-/// which no browser adds by itself.
+/// which no browser adds by itself. The one exception is signing out, which a page that was loaded again has to do
+/// without its token: it changes nothing but the browser's own session, and only a request that the browser itself marks
+/// as one of our page may do it.
 final class TokenAuthorizer: Authorizer {
     private let listen: ListenAddress
     private let names: Set<String>
@@ -66,6 +68,8 @@ final class TokenAuthorizer: Authorizer {
             [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")], delay: WebDenial.wrongToken)
     }
 
+    func isKnown(_ request: WebRequest) -> Bool { client(of: request) != nil }
+
     func changeDenial(of request: WebRequest) async -> String? {
         // A code of `sluice web` is its own credential.
         if isPublic(request) { return nil }
@@ -84,15 +88,32 @@ final class TokenAuthorizer: Authorizer {
     /// The client of a request, by the strongest of its credentials.
     func client(of request: WebRequest) -> ControlClientIdentity? {
         if let bearer = request.bearer { return tokens.client(bearer) }
+        let isEnd = request.method == "DELETE" && request.path == "/v1/session" && isOfPage(request)
         if let given = request.headers[Self.pageTokenHeader] {
-            // Only our own page sends it, and browsers say so.
-            let isOfPage = request.headers["sec-fetch-site"] == "same-origin" || request.headers["origin"] != nil
-            return isOfPage ? session(.page, given)?.client : nil
+            if isOfPage(request), let session = session(.page, given) { return session.client }
+            // A page whose token is no longer good signs out as well.
+            guard isEnd else { return nil }
         }
-        guard request.method == "GET" || request.method == "HEAD",
-            let sessions, let cookie = request.cookie(named: sessions.cookieName)
-        else { return nil }
-        return session(.cookie, cookie)?.client
+        guard request.method == "GET" || request.method == "HEAD" || isEnd else { return nil }
+        return cookieSession(request)?.client
+    }
+
+    /// Whether a browser says that our own page sends a request; `Origin` was compared before. On an address without
+    /// TLS browsers send only that one, and they send it with each request but GET and HEAD.
+    private func isOfPage(_ request: WebRequest) -> Bool {
+        request.headers["sec-fetch-site"] == "same-origin" || request.headers["origin"] != nil
+    }
+
+    /// The session of the cookie.
+    func cookieSession(_ request: WebRequest) -> WebSessions.Session? {
+        guard let sessions, let cookie = request.cookie(named: sessions.cookieName) else { return nil }
+        return session(.cookie, cookie)
+    }
+
+    /// The sessions whose texts a request has.
+    func givenSessions(_ request: WebRequest) -> [WebSessions.Session] {
+        let ofPage = request.headers[Self.pageTokenHeader].flatMap { session(.page, $0) }
+        return [ofPage, cookieSession(request)].compactMap { $0 }
     }
 
     /// The session of a cookie or of a page's token, as long as the token that it began with is valid.

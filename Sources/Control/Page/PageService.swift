@@ -7,10 +7,13 @@ internal import WebServer
 struct PageService: Sendable {
     private let sessions: WebSessions
     private let authorizer: TokenAuthorizer
+    private let logMessage: @Sendable (String) -> Void
 
-    init(_ sessions: WebSessions, _ authorizer: TokenAuthorizer) {
+    /// - Parameter say: Writes a line to the log.
+    init(_ sessions: WebSessions, _ authorizer: TokenAuthorizer, say: @escaping @Sendable (String) -> Void) {
         self.sessions = sessions
         self.authorizer = authorizer
+        logMessage = say
     }
 
     /// A file of the page; `nil` for any other request.
@@ -21,8 +24,9 @@ struct PageService: Sendable {
 
     /// The session of the cookie.
     func session(_ request: WebRequest) throws -> WebReply {
-        guard let text = request.cookie(named: sessions.cookieName), let session = authorizer.session(.cookie, text)
-        else { throw Refusal(.notFound, "this browser is not signed in") }
+        guard let session = authorizer.cookieSession(request) else {
+            throw Refusal(.notFound, "this browser is not signed in")
+        }
         return WebReply(json: view(session))
     }
 
@@ -47,14 +51,22 @@ struct PageService: Sendable {
         reply.headers.append(
             (
                 "Set-Cookie",
-                cookie(sessions.text(.cookie, of: session), seconds: WebSessions.lifetime.components.seconds)
+                cookie(
+                    sessions.text(.cookie, of: session), seconds: WebSessions.lifetime.components.seconds, request)
             ))
         return reply
     }
 
-    func signOut() throws -> WebReply {
-        WebReply(
-            status: 204, headers: [("Set-Cookie", cookie("", seconds: 0)), ("Cache-Control", "no-store")], body: .none)
+    /// Ends the session of the cookie, and that of the page's token if the request has one.
+    func signOut(_ request: WebRequest) async throws -> WebReply {
+        let (sessions, given) = (sessions, authorizer.givenSessions(request))
+        do { try await blocking { for session in given { try sessions.end(session) } } } catch let error as SystemError
+        {
+            logMessage("a sign-in that has ended would be good again after a restart: \(error)")
+        }
+        return WebReply(
+            status: 204,
+            headers: [("Set-Cookie", cookie("", seconds: 0, request))] + WebReply.privateHeaders, body: .none)
     }
 
     private func view(_ session: WebSessions.Session) -> SessionView {
@@ -62,8 +74,13 @@ struct PageService: Sendable {
     }
 
     /// RFC 6265, section 4.1; SameSite is of its successor (draft-ietf-httpbis-rfc6265bis, section 5.6.7).
-    private func cookie(_ value: String, seconds: Int64) -> String {
-        "\(sessions.cookieName)=\(value); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(seconds)"
-            + (sessions.cookieName.hasPrefix("__Host-") ? "; Secure" : "")
+    ///
+    /// Behind a proxy that has the certificate, the browser's `Origin` says that it uses TLS.
+    private func cookie(_ value: String, seconds: Int64, _ request: WebRequest) -> String {
+        let isSecure =
+            sessions.cookieName.hasPrefix("__Host-")
+            || request.headers["origin"]?.lowercased().hasPrefix("https://") == true
+        return "\(sessions.cookieName)=\(value); Path=/; HttpOnly; SameSite=Strict; Max-Age=\(seconds)"
+            + (isSecure ? "; Secure" : "")
     }
 }

@@ -135,8 +135,14 @@ export async function resumeSession() {
   return session.person;
 }
 
+/** Ends the session. After a reload the page has only the cookie, which is enough for this. */
 export async function signOut() {
-  await request("DELETE", "v1/session", { headers: { "X-Sluice-Token": token ?? "" } });
+  try {
+    await request("DELETE", "v1/session", { headers: token ? { "X-Sluice-Token": token } : {} });
+  } catch (failure) {
+    // It was over already.
+    if (failure.status !== 401) throw failure;
+  }
   token = null;
   session.person = null;
 }

@@ -71,7 +71,7 @@ function showFrame() {
     person && element("span", { class: "who" }, icon(mayChange() && isUnlocked() ? "allow" : "lock"),
       element("bdi", {}, person.name), element("span", { class: "quiet" }, `, ${role}`)),
     person && mayChange() && !isUnlocked() && button("Unlock", { class: "small", onclick: unlock }),
-    person && isUnlocked() && button("Sign out", { class: "small plain", onclick: leave }), themeButton());
+    person && button("Sign out", { class: "small plain", onclick: leave }), themeButton());
 }
 
 /** The theme that was chosen by hand. A browser may refuse to keep anything. */

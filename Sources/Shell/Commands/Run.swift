@@ -136,9 +136,7 @@ private func listener(
                     certificate: String(decoding: try Files.read(files.chain, limit: 1 << 20), as: UTF8.self),
                     key: String(decoding: try Files.read(files.key, limit: 1 << 20), as: UTF8.self))
             },
-            remote.servesPage
-                ? WebSessions(
-                    key: try WebSessions.key(in: state), isSecure: remote.tls != nil, clocks: SystemClocks()) : nil
+            remote.servesPage ? openSessions(in: state, isSecure: remote.tls != nil, log) : nil
         )
     }
     let secrets = SecretReader()
@@ -149,6 +147,23 @@ private func listener(
                 try await secrets.read(token.secret).reveal()
             }
         }, sessions: sessions, say: { log.warning("the control server reports a problem", ["reason": $0]) })
+}
+
+/// The sign-ins of browsers. Without a place to keep their key they end with this run, which is no reason to refuse to
+/// start.
+private func openSessions(in state: FilePath, isSecure: Bool, _ log: Log) -> WebSessions {
+    do { return try WebSessions(in: state, isSecure: isSecure, clocks: SystemClocks()) } catch {
+        log.warning(
+            "the key of the web page's sign-ins cannot be kept: browsers must sign in again after each restart",
+            [
+                "path": error.subject, "reason": "\(error)",
+                "remedy": error.isFull
+                    ? "Make space on the disk of \(state.display), and restart the daemon."
+                    : "Remove \(error.subject), or let the daemon's user (here \(Machine.user)) read it and write in "
+                        + "\(state.display), and restart the daemon.",
+            ])
+        return WebSessions(isSecure: isSecure, clocks: SystemClocks())
+    }
 }
 
 /// `--once` and its options.

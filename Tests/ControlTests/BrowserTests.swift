@@ -1,0 +1,124 @@
+import API
+import Core
+import Linux
+import TestKit
+import Testing
+import Transport
+import WebServer
+
+@testable import Control
+
+/// What a browser gets from the address of the web page, and what strangers do.
+@Suite("Browsers at the address", .timeLimit(.minutes(Patience.minutes(2))))
+struct BrowserTests {
+    @Test("signing out needs our own page, with the cookie alone or the page's token, and ends what both are good for")
+    func signOut() async throws {
+        let scene = try await BrowserScene()
+        let bearer = [("Authorization", "Bearer a token of a good length")]
+        let same = ("Sec-Fetch-Site", "same-origin")
+        let (cookie, token) = try await scene.signIn(bearer)
+        let read = ("Cookie", cookie)
+        // Another port of this machine is the same site, so browsers add the cookie.
+        for headers in [
+            [read], [read, ("Sec-Fetch-Site", "same-site")], [read, ("Sec-Fetch-Site", "cross-site")],
+            [read, ("Sec-Fetch-Site", "none")], [read, ("Origin", "null")],
+            [read, same, ("Origin", "http://127.0.0.1:1")],
+        ] {
+            let status = try await scene.ask("DELETE", "/v1/session", headers).status
+            #expect([401, 403].contains(status), "\(headers)")
+        }
+        // Where browsers send no metadata there is no other method and no other path.
+        for (method, path) in [("POST", "/v1/pause"), ("DELETE", "/v1/uploads/x"), ("DELETE", "/v1/session/x")] {
+            #expect(try await scene.ask(method, path, [read, ("Origin", scene.origin)], body: "{}").status == 401)
+        }
+        #expect(try await scene.ask("GET", "/v1/status", [read]).status == 200)
+        let response = try await scene.ask("DELETE", "/v1/session", [read, same])
+        #expect(response.status == 204)
+        #expect(response.headers["Set-Cookie"]?.contains("; Max-Age=0") == true)
+        #expect(try await scene.ask("GET", "/v1/status", [read]).status == 401)
+        #expect(try await scene.ask("POST", "/v1/pause", [("X-Sluice-Token", token), same], body: "{}").status == 401)
+        // The page's token is of an earlier sign-in: both end.
+        let (first, second) = (try await scene.signIn(bearer), try await scene.signIn(bearer))
+        let both = [("Cookie", second.cookie), ("X-Sluice-Token", first.token), ("Origin", scene.origin)]
+        #expect(try await scene.ask("DELETE", "/v1/session", both).status == 204)
+        for given in [first, second] {
+            #expect(try await scene.ask("GET", "/v1/status", [("Cookie", given.cookie)]).status == 401)
+        }
+        #expect(try await scene.ask("DELETE", "/v1/session", both).status == 401)
+        #expect(scene.daemon.asked == ["status"])
+        await scene.end()
+    }
+
+    @Test("an answer of the API is for no cache, no other type and no other origin, and none permits another origin")
+    func headers() async throws {
+        let scene = try await BrowserScene()
+        let bearer = ("Authorization", "Bearer a token of a good length")
+        for (method, path, headers) in [
+            ("GET", "/v1/status", [bearer]), ("GET", "/v1/status", []), ("GET", "/nothing", [bearer]),
+            ("HEAD", "/v1/uploads", [bearer]), ("OPTIONS", "/v1/uploads", [bearer]), ("GET", "/metrics", [bearer]),
+            ("GET", "/v1/status", [("Host", "evil.example")]), ("DELETE", "/v1/uploads/x", [bearer]),
+            ("OPTIONS", "/v1/pause", [("Origin", "http://127.0.0.1:1"), ("Access-Control-Request-Method", "POST")]),
+            ("HEAD", "/v1/events", [bearer]),
+        ] {
+            let response = try await scene.ask(method, path, headers)
+            #expect(response.headers["Cache-Control"] == "no-store", "\(method) \(path)")
+            #expect(response.headers["X-Content-Type-Options"] == "nosniff", "\(method) \(path)")
+            #expect(response.headers["Cross-Origin-Resource-Policy"] == "same-origin", "\(method) \(path)")
+            #expect(response.headers["Access-Control-Allow-Origin"] == nil, "\(method) \(path)")
+        }
+        await scene.end()
+    }
+
+    @Test("behind a proxy with TLS, as the browser says by its origin, the cookie is for TLS alone")
+    func proxied() async throws {
+        let scene = try await BrowserScene()
+        let headers = [("Authorization", "Bearer a token of a good length"), ("Host", "localhost")]
+        for (origin, isSecure) in [("https://localhost", true), ("http://localhost", false)] {
+            let response = try await scene.ask("POST", "/v1/session", headers + [("Origin", origin)], body: "{}")
+            #expect(response.headers["Set-Cookie"]?.contains("; Secure") == isSecure)
+        }
+        await scene.end()
+    }
+
+    @Test("a stranger's body is short, and a wrong code gets one answer a second on a connection")
+    func strangers() async throws {
+        let scene = try await BrowserScene()
+        let long = #"{"code":"\#(String(repeating: "x", count: ControlService.unknownBodyLimit))"}"#
+        #expect(try await scene.ask("POST", "/v1/session", body: long).status == 413)
+        let began = ContinuousClock.now
+        #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"0123456789abcdef"}"#).status == 401)
+        #expect(began.duration(to: .now) >= WebDenial.wrongToken)
+        await scene.end()
+    }
+
+    @Test("one client has a limit of event streams of its own; signing out ends an open one")
+    func streams() async throws {
+        let scene = try await BrowserScene(heartbeat: .milliseconds(50))
+        let (cookie, _) = try await scene.signIn([("Authorization", "Bearer another one, only to look")])
+        let wire = try Wire(port: scene.port)
+        let head = "Host: 127.0.0.1:\(scene.port)\r\nCookie: \(cookie)\r\nSec-Fetch-Site: same-origin\r\n\r\n"
+        try await wire.send("GET /v1/events HTTP/1.1\r\n" + head)
+        _ = try await wire.read(through: "retry: 3000")
+        _ = try await wire.read(through: ": \n\n")
+        #expect(
+            try await scene.ask(
+                "DELETE", "/v1/session", [("Cookie", cookie), ("Sec-Fetch-Site", "same-origin")]
+            ).status == 204)
+        // The end of a chunked answer.
+        _ = try await wire.read(through: "\r\n0\r\n\r\n")
+        let subscribers = Subscribers(limit: 4)
+        func feed() throws -> EventSubscriber {
+            EventSubscriber(AsyncStream { _ in }, filter: try .init([:]), heartbeat: .seconds(600))
+        }
+        var feeds = [try feed(), try feed(), try feed(), try feed(), try feed()]
+        #expect(subscribers.enter(feeds[0], of: "wall", most: 2) == nil)
+        #expect(subscribers.enter(feeds[1], of: "wall", most: 2) == nil)
+        #expect(subscribers.enter(feeds[2], of: "wall", most: 2) == 2)
+        #expect(subscribers.enter(feeds[2], of: "me", most: 2) == nil)
+        #expect(subscribers.enter(feeds[3], of: "root", most: .max) == nil)
+        #expect(subscribers.enter(feeds[4], of: "root", most: .max) == 4)
+        feeds.removeFirst()
+        #expect(subscribers.enter(feeds[3], of: "wall", most: 2) == nil)
+        await scene.end()
+    }
+}
