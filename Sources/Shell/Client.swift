@@ -29,7 +29,7 @@ extension Invocation {
     }
 
     /// `--json`: prints one object a line.
-    func printJSON(_ value: some Encodable) throws { try console.line(try JSON.text(value)) }
+    func printJSON(_ value: some Encodable) throws { try console.raw(try JSON.text(value) + "\n") }
 
     func now() -> WallTime { SystemClocks().wall() }
 }

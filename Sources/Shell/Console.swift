@@ -1,3 +1,4 @@
+internal import Core
 internal import Glibc
 internal import Linux
 internal import Synchronization
@@ -36,22 +37,45 @@ package struct Console: Sendable {
     /// write failed.
     package struct ClosedError: Error {}
 
-    package func line(_ text: String = "") throws(ClosedError) { try raw(text + "\n") }
+    /// A line for a reader. On a terminal nothing in it acts but our own styles.
+    package func line(_ text: String = "") throws(ClosedError) { try raw((isTerminal ? harmless(text) : text) + "\n") }
     package func raw(_ text: String) throws(ClosedError) {
         guard write(Array(text.utf8), false) else { throw ClosedError() }
     }
-    package func error(_ text: String) { _ = write(Array((text + "\n").utf8), true) }
+    package func error(_ text: String) { _ = write(Array((harmless(text) + "\n").utf8), true) }
 
     /// A line on a terminal that the next one overwrites; an empty text removes it.
-    package func progress(_ text: String) { _ = write(Array("\r\u{1B}[K\(text)".utf8), true) }
+    package func progress(_ text: String) { _ = write(Array("\r\u{1B}[K\(harmless(text))".utf8), true) }
 
-    package enum Style: String {
+    package enum Style: String, CaseIterable {
         case bold = "1", dim = "2", red = "31", green = "32", yellow = "33", cyan = "36", reverse = "7"
     }
 
     package func styled(_ text: String, _ style: Style?) -> String {
         guard colour, let style else { return text }
         return "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m"
+    }
+}
+
+/// `text` with every character that acts on a terminal written as `\xHH`, but for our own styles, tabs and ends of lines.
+///
+/// The last step before a terminal, as `redacted` is before a log: a daemon of another version, or a server behind it,
+/// may send a text that was not made safe.
+func harmless(_ text: String) -> String {
+    guard printable(text) != text else { return text }
+    func plain(_ piece: Substring) -> String {
+        piece.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+            line.split(separator: "\t", omittingEmptySubsequences: false).map { printable(String($0)) }
+                .joined(separator: "\t")
+        }.joined(separator: "\n")
+    }
+    let styles = Console.Style.allCases.map { "[\($0.rawValue)m" } + ["[0m"]
+    let pieces = text.split(separator: "\u{1B}", omittingEmptySubsequences: false)
+    return pieces.dropFirst().reduce(plain(pieces.first ?? "")) { done, piece in
+        guard let style = styles.first(where: { piece.hasPrefix($0) }) else {
+            return done + printable("\u{1B}") + plain(piece)
+        }
+        return done + "\u{1B}" + style + plain(piece.dropFirst(style.count))
     }
 }
 

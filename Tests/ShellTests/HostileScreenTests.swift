@@ -38,9 +38,26 @@ struct HostileScreenTests {
     /// The lines without the styles that the program itself gives them.
     private func expectTame(_ lines: [String], _ place: String) {
         for line in lines {
-            let rest = line.replacing(/\u{1B}\[[0-9;]*[mK]/, with: "")
+            let rest = line.replacing(/\u{1B}\[(0|1|2|7|31|32|33|36)m/, with: "")
             #expect(rest == printable(rest), "\(place): \(printable(rest))")
         }
+    }
+
+    /// The lines as a terminal gets them.
+    private func expectTame(printed lines: [String], _ place: String) throws {
+        let screen = Screen()
+        let console = screen.console(colour: true)
+        for line in lines { try console.line(line) }
+        for line in lines { console.error(line) }
+        expectTame(screen.output.split(separator: "\n").map(String.init), place)
+        expectTame(screen.errors.split(separator: "\n").map(String.init), place + ", as an error")
+    }
+
+    @Test("our own styles, tabs and lines stay, and all else that acts on a terminal becomes a code")
+    func harmlessTexts() {
+        #expect(harmless("\u{1B}[31mred\u{1B}[0m\ta\nb é 🎬") == "\u{1B}[31mred\u{1B}[0m\ta\nb é 🎬")
+        #expect(harmless("\u{1B}[2Ja\u{1B}[8mb\u{1B}") == #"\x1b[2Ja\x1b[8mb\x1b"#)
+        #expect(harmless("a\rb\u{9B}31m\u{202E}") == #"a\x0db\xc2\x9b31m\xe2\x80\xae"#)
     }
 
     @Test("no text of a reply acts on the terminal of `top`, `status`, `why` and `show`")
@@ -69,11 +86,12 @@ struct HostileScreenTests {
                 expectTame(screen.lines, "top")
             }
             expectTame(TopScreen.plain(facts, console, now: Self.now), "top without a terminal")
-            expectTame(statusLines(facts.status, console, now: Self.now), "status")
-            expectTame(routeLines(facts.routes, console), "routes")
+            try expectTame(printed: statusLines(facts.status, console, now: Self.now), "status")
+            try expectTame(printed: routeLines(facts.routes, console), "routes")
             for upload in facts.uploads {
-                expectTame(detailLines(UploadDetail(upload: upload, attempts: []), console, now: Self.now), "show")
-                expectTame(uploadTable([upload], now: Self.now).lines(console), "list")
+                let detail = UploadDetail(upload: upload, attempts: [])
+                try expectTame(printed: detailLines(detail, console, now: Self.now), "show")
+                try expectTame(printed: uploadTable([upload], now: Self.now).lines(console), "list")
             }
         }
     }

@@ -72,7 +72,10 @@ struct ReportTests {
             "cannot read /srv/drop/", ".xmp is its companion",
         ] { #expect(all.contains(part), "\(part)") }
         let marks = hidden.filter { $0.hasPrefix("the server said: ") }.map { $0.suffix(17) }
-        #expect(marks.count == 1 && all.components(String(marks.first ?? "?")) >= 4)
+        #expect(marks.count == 1 && all.components(String(marks.first ?? "?")) == 3)
+        // In the table, in the address, where it is percent-coded, and below the watched folder.
+        let relative = hidden.filter { $0.hasSuffix("12 MB") }.map { $0.drop { $0 == " " }.prefix(17) }
+        #expect(relative.count == 1 && all.components(String(relative.first ?? "?")) >= 5)
         // Another report has other marks.
         var other = HiddenNames()
         other.add("holiday film.mp4")

@@ -130,7 +130,7 @@ complete -c sluice -n '__sluice_at config' -a 'schema'
 
 complete -c sluice -n '__sluice_at report' -l output -d 'a new file instead of standard output (or -o FILE)' -r -F
 complete -c sluice -n '__sluice_at report' -l format -d 'html (default) or markdown' -x -a 'html markdown'
-complete -c sluice -n '__sluice_at report' -l hide-names -d 'replace names of files by short digests'
+complete -c sluice -n '__sluice_at report' -l hide-names -d 'replace names of files, and of folders below the watched ones, by marks'
 complete -c sluice -n '__sluice_at report' -l offline -d 'contact no destination'
 complete -c sluice -n '__sluice_at report' -l config -d 'the configuration file (default: $SLUICE_CONFIG, or else a user\'s own ~/.config/sluice/sluice.yaml, or else /etc/sluice/sluice.yaml)' -r -F
 complete -c sluice -n '__sluice_at report' -l socket -d 'the daemon\'s socket (default: `control.socket` of the configuration)' -r -F

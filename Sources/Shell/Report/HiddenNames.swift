@@ -25,13 +25,18 @@ struct HiddenNames {
     func hide(in lines: [String]) -> [String] {
         let text = lines.joined(separator: "\n")
         // A longer name may contain a shorter one. An address has them percent-coded.
-        let forms = names.flatMap { [$0, PercentCoding.encode($0.utf8, keeping: "/"), PercentCoding.encode($0.utf8)] }
-        let found = text.withCString { text in
-            forms.filter { !$0.isEmpty && $0 != "/" && strstr(text, $0) != nil }
+        var forms: [String: String] = [:]
+        for name in names where !name.isEmpty && name != "/" {
+            for form in [name, PercentCoding.encode(name.utf8, keeping: "/"), PercentCoding.encode(name.utf8)] {
+                forms[form] = name
+            }
         }
-        let sorted = Set(found).sorted { ($0.utf8.count, $0) > ($1.utf8.count, $1) }
+        let found = text.withCString { text in forms.filter { strstr(text, $0.key) != nil } }
+        let sorted = found.sorted { ($0.key.utf8.count, $0.key) > ($1.key.utf8.count, $1.key) }
         return lines.map { line in
-            sorted.reduce(roots.reduce(line) { hidePaths(below: $1, in: $0) }) { hide($1, in: $0) }
+            sorted.reduce(roots.reduce(line) { hidePaths(below: $1, in: $0) }) {
+                hide($1.key, as: mark($1.value), in: $0)
+            }
         }
     }
 
@@ -45,12 +50,12 @@ struct HiddenNames {
     }
 
     /// A name is not replaced inside of a longer word.
-    private func hide(_ name: String, in line: String) -> String {
+    private func hide(_ name: String, as mark: String, in line: String) -> String {
         var (out, rest) = ("", line[...])
         while let range = rest.firstRange(of: name) {
             let neighbours = [rest[..<range.lowerBound].last ?? out.last, rest[range.upperBound...].first]
             let isWord = neighbours.allSatisfy { $0.map { !$0.isLetterOrNumber } ?? true }
-            out += rest[..<range.lowerBound] + (isWord ? mark(name)[...] : rest[range])
+            out += rest[..<range.lowerBound] + (isWord ? mark[...] : rest[range])
             rest = rest[range.upperBound...]
         }
         return out + rest

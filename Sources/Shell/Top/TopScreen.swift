@@ -15,7 +15,7 @@ struct TopScreen {
     static func plain(_ facts: TopFacts, _ console: Console, now: WallTime) -> [String] {
         let screen = TopScreen(
             facts: facts, state: TopState(), console: console, now: now, width: .max, height: .max)
-        return screen.headerLines + screen.uploadLines(.max) + screen.panelLines
+        return (screen.headerLines + screen.uploadLines(.max) + screen.panelLines).map(oneLine)
     }
 
     /// Rows of uploads on the screen: also how far a page goes.
@@ -32,7 +32,12 @@ struct TopScreen {
         }
         let above = header + uploadLines(layout.uploads) + below
         let filling = Array(repeating: "", count: max(0, height - 1 - above.count))
-        return (above.prefix(max(0, height - 1)) + filling + [footer]).map { trimmed($0, to: width) }
+        return (above.prefix(max(0, height - 1)) + filling + [footer]).map { trimmed(Self.oneLine($0), to: width) }
+    }
+
+    /// Each line has one row of the screen.
+    private static func oneLine(_ text: String) -> String {
+        harmless(text).replacing("\n", with: "\\x0a").replacing("\t", with: " ")
     }
 
     /// Lines for uploads, with their title, and for what stands below.
@@ -220,6 +225,8 @@ struct TopScreen {
         let filling = Array(repeating: "", count: max(0, room - shown.count))
         let more = page.lines.count > page.offset + room
         let foot = console.styled(more ? "down: more  any other key: back" : "any key: back", .dim)
-        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map { trimmed($0, to: width) }
+        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map {
+            trimmed(Self.oneLine($0), to: width)
+        }
     }
 }

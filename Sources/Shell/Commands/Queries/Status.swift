@@ -96,7 +96,7 @@ struct LiveDisplay {
         let now = (width: console.width, height: console.height)
         // A line that wraps, or leaves the screen, would break the count of lines to go back.
         var rows = lines.flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }.map {
-            trimmed(String($0), to: now.width)
+            trimmed(harmless(String($0)), to: now.width)
         }
         let room = max(2, now.height - 1)
         if rows.count > room {
