@@ -92,7 +92,7 @@ struct WebSessionTests {
         #expect(file.withCString { mkfifo($0, 0o600) } == 0)
         #expect(error(folder.path)?.subject == file.display)
         try Files.remove(file)
-        // Whoever lists ended sign-ins there takes all of them back.
+        // A list of ended sign-ins that cannot be read takes all of them back.
         try Files.makeFolders(folder.path.appending("web.ended"))
         #expect(error(folder.path) != nil)
         #expect(error(folder.path.appending("missing"))?.isMissing == true)

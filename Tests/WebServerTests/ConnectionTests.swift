@@ -18,7 +18,7 @@ private struct Guarded: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, request.peer.address ?? "-") }
 }
 
-/// Also answers requests for `/public`, to anybody.
+/// Also answers requests for `/public`, without a token.
 private struct Open: WebService {
     func denial(of request: WebRequest) -> WebDenial? {
         request.path == "/public" || isKnown(request) ? nil : WebDenial(.text(401, "no"))

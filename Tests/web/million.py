@@ -245,7 +245,7 @@ def measure(playwright, daemon):
         find(f"{view}: processor of the daemon", (daemon.seconds() - before) / 10 * 100, "% of a core")
     find("tab with transfers: private bytes", tab.renderer(), "MB", 150)
     now, most = daemon.memory()
-    # Each transfer has buffers, whoever looks.
+    # Each transfer has buffers, with a page or without.
     find(f"daemon with {RUNNING} transfers and the page: resident", now, "MiB")
 
     page.evaluate(HIDE, True)

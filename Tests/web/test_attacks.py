@@ -91,7 +91,7 @@ class AttackTest(unittest.TestCase):
                 "uploads": [(each["id"], each["list"], each["priority"]) for each in uploads]}
 
     def commands(self):
-        """The lines of the log that say that somebody gave a command, without signing in."""
+        """The lines of the log that name a command of a person, without signing in."""
         if not LOG:
             self.skipTest("SLUICE_WEB_LOG names no log")
         with open(LOG, encoding="utf-8") as log:

@@ -5,7 +5,7 @@ internal import WebServer
 protocol Authorizer: Sendable {
     /// `nil`: accepted. Must not wait.
     func denial(of request: WebRequest) -> WebDenial?
-    /// Whether an accepted request says who sends it; the page's own files and the way to sign in need nobody's name.
+    /// Whether an accepted request says who sends it; the page's own files and the way to sign in need no name.
     func isKnown(_ request: WebRequest) -> Bool
     /// Why an accepted request may not change anything; `nil`: it may.
     func changeDenial(of request: WebRequest) async -> String?

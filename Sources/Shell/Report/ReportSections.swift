@@ -13,6 +13,12 @@ struct ReportSections {
     /// Whether the names of files are needed, to hide them.
     let hidesNames: Bool
 
+    init(_ call: Invocation) {
+        self.call = call
+        isOffline = call.arguments.has("offline")
+        hidesNames = call.arguments.has("hide-names")
+    }
+
     /// Uploads of a list that are described.
     private static let most = 10
     private static let logLines = "300"
@@ -25,8 +31,16 @@ struct ReportSections {
     }
     private var now: WallTime { call.now() }
 
+    func document() async -> ReportDocument {
+        var report = ReportDocument(title: "Sluice report", at: now)
+        let names: HiddenNames
+        (report.sections, names) = await all()
+        if hidesNames { report.hide(names) }
+        return report
+    }
+
     /// - Returns: The sections, and the names of the files in them.
-    func all() async -> (sections: [ReportDocument.Section], names: HiddenNames) {
+    private func all() async -> (sections: [ReportDocument.Section], names: HiddenNames) {
         var sections: [ReportDocument.Section] = []
         var names = HiddenNames()
         func add(_ title: String, _ lines: [String], isOfConfiguration: Bool = false) {

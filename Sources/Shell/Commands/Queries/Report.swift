@@ -33,12 +33,7 @@ extension Verb {
         }
         let output = call.arguments.path("output").map { NewFile($0) }
         try output?.refuseExisting()
-        var report = ReportDocument(title: "Sluice report", at: call.now())
-        let sections = ReportSections(
-            call: call, isOffline: call.arguments.has("offline"), hidesNames: call.arguments.has("hide-names"))
-        let names: HiddenNames
-        (report.sections, names) = await sections.all()
-        if sections.hidesNames { report.hide(names) }
+        let report = await ReportSections(call).document()
         let text = format == "html" ? report.html : report.markdown
         guard let output else {
             try call.console.raw(text)
