@@ -26,6 +26,8 @@ struct Backlog: Sendable {
     /// given.
     var makesFiles = false
     var staging: FilePath?
+    /// Whether each waiting upload has its copy, so that without files there is nothing to copy.
+    var isCopied = false
 
     /// More in one piece would be slower: at the end of each statement, SQLite walks its records for an undo.
     private static let batch = 500
@@ -52,7 +54,9 @@ struct Backlog: Sendable {
             }
             let cancelled = made.filter { Fate($0.number) == .cancelled }
             _ = try await store.write { try $0.transitions.cancel(cancelled.map(\.upload)) }
-            let copied = made.filter { [.queued, .completed].contains(Fate($0.number)) }
+            let copied = made.filter { entry in
+                [.queued, .completed].contains(Fate(entry.number)) || isCopied && Fate(entry.number) == .staging
+            }
             let copies = copied.map { StagedCopy(asset: $0.asset, sha256: Self.digest($0.number)) }
             try await store.write { try $0.staging.record(copies) }
             if let staging {
@@ -209,13 +213,14 @@ struct Backlog: Sendable {
 }
 
 extension Backlog {
-    /// `Benchmarks fill STATE COUNT [WATCHED STAGING]`: with the last two, the files are made too.
+    /// `Benchmarks fill STATE COUNT [WATCHED [STAGING]]`: with the last one, the files are made too.
     init?(_ arguments: ArraySlice<String>) {
         let words = Array(arguments)
-        guard words.count == 2 || words.count == 4, let count = Int(words[1]), count > 0 else { return nil }
+        guard (2...4).contains(words.count), let count = Int(words[1]), count > 0 else { return nil }
         self.init(uploads: count)
+        if words.count > 2 { watched = FilePath(words[2]) }
+        isCopied = words.count == 3
         guard words.count == 4 else { return }
-        watched = FilePath(words[2])
         staging = FilePath(words[3])
         makesFiles = true
     }

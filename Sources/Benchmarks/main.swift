@@ -12,7 +12,7 @@ if words.first == "put", words.count == 3 {
 }
 if words.first == "fill" {
     guard let backlog = Backlog(words[1...]) else {
-        throw WrongResult("usage: Benchmarks fill STATE COUNT [WATCHED STAGING]")
+        throw WrongResult("usage: Benchmarks fill STATE COUNT [WATCHED [STAGING]]")
     }
     try await backlog.fill(FilePath(words[1])) { count in
         if count % 100_000 == 0 { print("filled\t\(count)") }

@@ -105,7 +105,8 @@ class SessionTest(PageTest):
 
     def test_signing_out_of_a_session_that_is_over_leaves_the_page_signed_out(self):
         page = self.sign_in()
-        self.daemon.sessions.forget_all()
+        page.route("**/v1/session", lambda route: route.fulfill(status=401, json={
+            "error": {"code": "unauthorized", "message": "this address needs a session"}}))
         page.get_by_role("button", name="Sign out").click()
         expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 

@@ -15,7 +15,8 @@ let pageMarks: [Mark] = [
         }
         _ = try bench.program("chromium", package: "--no-install-recommends chromium")
         let home = TemporaryFolder()
-        try await Backlog(uploads: rows, watched: home.path.appending("drop")).fill(home.path.appending("state"))
+        try await Backlog(uploads: rows, watched: home.path.appending("drop"), isCopied: true).fill(
+            home.path.appending("state"))
         let output = home.path.appending("findings")
         let program = bench.sluice.isAbsolute ? bench.sluice : Repository.root.appending(bench.sluice)
         let child = try Child(
