@@ -3,6 +3,12 @@ package protocol Operations: Sendable {
     func list(_ query: ListQuery) async throws -> UploadPage
     /// - Parameter reference: Id, unique prefix of at least 6 characters, key, or path.
     func show(_ reference: String) async throws -> UploadDetail
+    /// A small picture of an upload's video or photo.
+    ///
+    /// - Parameters:
+    ///   - reference: As for `show`.
+    ///   - hasLeft: Whether nobody waits for it any more.
+    func thumbnail(of reference: String, hasLeft: @escaping @Sendable () -> Bool) async throws -> ThumbnailView
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView
     /// The ways to all destinations. Sends nothing.

@@ -1,6 +1,6 @@
 package import Core
 
-// The views of signing in to the web page.
+// The views of the web page alone: signing in, and small pictures.
 
 /// A request for a link to the web page.
 package struct WebLinkRequest: Codable, Sendable, Hashable {
@@ -45,5 +45,18 @@ package struct SessionView: Codable, Sendable, Hashable {
         self.role = role
         self.token = token
         self.until = until
+    }
+}
+
+/// A small picture of a file.
+package struct ThumbnailView: Sendable, Hashable {
+    /// A JPEG of at most 320 pixels in each direction, without metadata.
+    package var bytes: [UInt8]
+    /// Identifies these bytes.
+    package var tag: String
+
+    package init(bytes: [UInt8], tag: String) {
+        self.bytes = bytes
+        self.tag = tag
     }
 }

@@ -91,7 +91,7 @@ static void become(
     // A system call and nothing more. Where it is refused the program has more than it was to have.
     if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     if (user == NULL) drop_rights();
-    if (confinement != NULL && sluice_confine(confinement) != 0) {
+    if (confinement != NULL && sluice_confine(confinement, words[0], lent) != 0) {
         int code = errno;
         (void)!write(report, &code, sizeof code);
         _exit(127);

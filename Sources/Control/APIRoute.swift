@@ -12,6 +12,8 @@ enum APIRoute: Hashable, Sendable {
     case receive
     case show(String)
     case why(String)
+    /// The picture of an upload.
+    case thumbnail(String)
     case plan
     case routes
     case failures
@@ -55,7 +57,8 @@ enum APIRoute: Hashable, Sendable {
 
     var changes: Bool {
         switch self {
-        case .list, .show, .why, .plan, .routes, .failures, .status, .metrics, .usage, .quota, .events, .session,
+        case .list, .show, .why, .thumbnail, .plan, .routes, .failures, .status, .metrics, .usage, .quota, .events,
+            .session,
             .signIn,
             .signOut:
             false
@@ -105,6 +108,8 @@ enum APIRoute: Hashable, Sendable {
         case "rescan": self = try only("POST", .rescan)
         case "events": self = try only("GET", .events)
         case _ where rest.hasPrefix("why/") && rest.count > 4: self = try only("GET", .why(String(rest.dropFirst(4))))
+        case _ where rest.hasPrefix("thumbnails/") && rest.count > 11:
+            self = try only("GET", .thumbnail(String(rest.dropFirst(11))))
         case _ where rest.hasPrefix("quota/") && rest.count > 6:
             self = try only("GET", .quota(String(rest.dropFirst(6))))
         case _ where rest.hasPrefix("hooks/") && rest.hasSuffix("/test") && rest.count > 11:

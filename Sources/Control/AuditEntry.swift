@@ -32,7 +32,8 @@ struct AuditEntry: Hashable, Sendable {
             (verb, what) = ("trace", name)
         case .signIn: (verb, what) = ("sign in", "web page")
         case .webLink: (verb, what) = ("web", "link to sign in")
-        case .session, .signOut, .list, .show, .why, .plan, .routes, .failures, .allow, .limit, .setUsage, .status,
+        case .session, .signOut, .list, .show, .why, .thumbnail, .plan, .routes, .failures, .allow, .limit, .setUsage,
+            .status,
             .metrics,
             .usage, .quota, .events,
             .reload,

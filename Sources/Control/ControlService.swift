@@ -94,6 +94,7 @@ final class ControlService: WebService {
             return WebReply { try JSON.bytes(page) }
         case .show(let reference): return WebReply(json: try await operations.show(reference))
         case .why(let reference): return WebReply(json: try await operations.why(reference))
+        case .thumbnail(let reference): return try await thumbnail(of: reference, request)
         case .allow:
             let allowed = try JSONRequest.read(AllowRequest.self, body)
             return WebReply(json: try await operations.allow(allowed, by: authorizer.name(of: request)))
@@ -180,6 +181,17 @@ final class ControlService: WebService {
     private func requirePage() throws(Refusal) -> PageService {
         guard let page else { throw Refusal(.notFound, "no web page is served here") }
         return page
+    }
+
+    private func thumbnail(of reference: String, _ request: WebRequest) async throws -> WebReply {
+        do {
+            return .picture(
+                try await operations.thumbnail(of: reference, hasLeft: request.clientHasLeft), for: request)
+        } catch let refusal as Refusal where refusal.code == .unavailable {
+            var reply = WebReply(json: ErrorReply(refusal), status: refusal.code.status)
+            reply.headers.append(("Retry-After", "5"))
+            return reply
+        }
     }
 
     private func receive(_ request: WebRequest, _ stream: BodyStream) async throws -> WebReply {

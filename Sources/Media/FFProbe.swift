@@ -18,11 +18,7 @@ package struct FFProbe: Sendable {
 
     /// The first program with that name in the folders of `PATH`; `nil` when there is none.
     package static func installed(path: String? = getenv("PATH").map { String(cString: $0) }) -> FFProbe? {
-        for folder in (path ?? "").split(separator: ":") where folder.hasPrefix("/") {
-            let program = FilePath(String(folder)).appending("ffprobe")
-            if program.withCString({ access($0, X_OK) }) == 0 { return FFProbe(program: program) }
-        }
-        return nil
+        Program.installed("ffprobe", path: path).map { FFProbe(program: $0) }
     }
 
     /// Its metadata of a file; empty when it has none, takes too long or fails. Waits on this thread.

@@ -305,13 +305,24 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func startReply(_ connection: OpaquePointer, early: Bool) -> Bool {
-        guard let request, !serverState.isClosing else { return false }
+        guard var request, !serverState.isClosing else { return false }
+        request.clientHasLeft = { [weak self] in self?.clientHasLeft ?? true }
+        let asked = request
         sink?.ended(complete: true)
         sink = nil
         let body: ReceivedBody = isBodyInSink ? .sunk : .collected(collected)
         collected = []
         let service = serverState.service
-        return suspend(connection, early: early) { await service.reply(to: request, body: body) }
+        return suspend(connection, early: early) { await service.reply(to: asked, body: body) }
+    }
+
+    /// While the connection is suspended, libmicrohttpd does not look at it.
+    private var clientHasLeft: Bool {
+        shared.withLock { shared in
+            // Suspended until there is a reply, and its socket open as long: only the stop of the server comes before.
+            guard let suspended = shared.suspended else { return true }
+            return Sockets.isHungUp(sluice_mhd_socket(suspended.connection))
+        }
     }
 
     /// Stops processing the connection until there is a reply.

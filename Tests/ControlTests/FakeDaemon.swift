@@ -33,6 +33,11 @@ final class FakeDaemon: Operations {
     func answer(_ reload: ReloadView) { state.withLock { $0.reload = reload } }
     func refuse(_ refusal: Refusal?) { state.withLock { $0.refusal = refusal } }
 
+    func thumbnail(of reference: String, hasLeft: @escaping @Sendable () -> Bool) throws -> ThumbnailView {
+        _ = try note("thumbnail \(reference)")
+        return ThumbnailView(bytes: [0xFF, 0xD8, 0xFF, 0xD9], tag: "one")
+    }
+
     func allow(_ request: AllowRequest, by who: String) throws -> OverridesReply {
         let words = request.ids.joined(separator: ",") + (request.folder ?? "")
         _ = try note(

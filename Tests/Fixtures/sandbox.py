@@ -78,12 +78,14 @@ EQUAL, MASKED = 4, 7
 
 
 def calls(name, known={}):
-    """The calls of a set of systemd's."""
+    """The calls of a set of systemd's, or the call itself."""
+    if not name.startswith("@"):
+        return {name}
     if name not in known:
         text = subprocess.run(
             ["systemd-analyze", "syscall-filter", name], capture_output=True, text=True, check=True).stdout
         words = [line.split()[0] for line in text.splitlines()[1:] if line.strip() and not line.strip().startswith("#")]
-        known[name] = set().union(*[calls(word) if word.startswith("@") else {word} for word in words])
+        known[name] = set().union(*[calls(word) for word in words])
     return known[name]
 
 

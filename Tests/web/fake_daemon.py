@@ -248,6 +248,9 @@ class FakeDaemon:
         self.emit("added", view)
         return {"uploads": [view], "count": 1}
 
+    def thumbnail(self, reference):
+        return views.thumbnail(reference)
+
 
 class FakeHandler(Handler):
     daemon: FakeDaemon
@@ -264,7 +267,10 @@ class FakeHandler(Handler):
             with daemon.lock:
                 return self.send(*daemon.command(path, json.loads(body or b"{}")))
         if kind == "thumbnails":
-            return self.send(200, views.thumbnail(reference), "image/png", [("Cache-Control", "max-age=3600")])
+            picture = daemon.thumbnail(reference)
+            if picture is None:
+                raise Refused(404, "not_found", "no picture: ffmpeg finds no picture in the file")
+            return self.send(200, picture, "image/png", [("Cache-Control", "no-store")])
         answers = {
             "status": daemon.status, "plan": lambda: views.plan(daemon), "routes": views.routes,
             "usage": lambda: views.usage(query, daemon.empty),

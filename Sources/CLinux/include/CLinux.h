@@ -193,6 +193,14 @@ struct sluice_user {
     int keeps_lease;
 };
 
+/// The limits of a program that decodes a file of strangers. It reads that file, its own and shared libraries, writes to what is
+/// open, starts nothing, and has no network.
+struct sluice_decoder {
+    /// Bytes of memory that it may write to (RLIMIT_DATA), and of all that it maps (RLIMIT_AS).
+    uint64_t memory, addresses;
+    /// Seconds of a processor.
+    uint32_t seconds;
+};
 /// How a program is held to one TCP port: what sluice_spawn sets before the program begins, for it and all that it starts.
 struct sluice_confinement {
     /// The only TCP port that it may connect to, at any address. It may bind none.
@@ -201,13 +209,16 @@ struct sluice_confinement {
     int holds_tcp;
     /// A filter of calls (seccomp(2)) that leaves it Unix sockets and TCP.
     int filters_calls;
+    /// In place of all of these; NULL for other programs. It does not start where the kernel has no Landlock or seccomp.
+    const struct sluice_decoder *decoder;
 };
 /// The version of Landlock that the kernel has switched on; 0 for none.
 int sluice_landlock_abi(void);
 /// 1 where this process may set a filter of calls for its programs.
 int sluice_has_call_filter(void);
-/// Confines the calling process for good. System calls and nothing more; -1 with errno.
-int sluice_confine(const struct sluice_confinement *confinement);
+/// Confines the calling process for good. `program` and `file`, which a decoder may read: -1 for no file. System calls and
+/// nothing more; -1 with errno.
+int sluice_confine(const struct sluice_confinement *confinement, const char *program, int file);
 
 /// Starts a program, looked up in PATH, in a process group of its own, which the kernel kills when the calling thread ends.
 /// Its standard input is `input`; it has `lent` under the same number, unless that is -1. `words` and `environment` end with NULL.

@@ -33,7 +33,7 @@ extension ControlSettings {
         Key("socket", \.socket, .path), Key("listen", of: \.remote?.listen).takes(.listen),
         Key("tokens", of: { $0.remote?.tokens }) { $1.tokens($0) }.takes(.list(.section("control.tokens[]"))),
         Key("tls", of: { $0.remote?.tls }) { $1.tlsFiles($0) }.takes(.section("control.tls")),
-        Key("web", of: \.remote?.servesPage).takes(.flag),
+        Key("web", of: \.remote?.servesPage).takes(.flag), Key("thumbnails", \.thumbnails, .flag),
         Key("hosts", of: \.remote?.hosts).takes(.list(.host)).printed { $0.remote?.hosts != [] },
         Key("trusted_proxies", of: \.remote?.trustedProxies).takes(.list(.proxy)).printed {
             $0.remote?.trustedProxies != []

@@ -240,6 +240,7 @@ enum KeyTexts {
         control.tls.certificate | required | the certificate, followed by those that lead to the authority
         control.tls.key | required | its private key
         control.web | `true` | whether the address also serves the web page
+        control.thumbnails | `true` | whether the page shows small pictures of videos and photos, which ffmpeg makes
         control.hosts | none | names and addresses of this machine that requests may use, besides `localhost` and its \
         own addresses
         control.trusted_proxies | none | proxies whose `X-Forwarded-For` Sluice trusts: limits and the log use the \

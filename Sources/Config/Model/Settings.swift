@@ -223,6 +223,8 @@ package struct ControlSettings: Hashable, Sendable {
     package var socket: FilePath
     /// `nil`: requests come only over the socket.
     package var remote: RemoteControlSettings?
+    /// Whether small pictures of videos and photos are made.
+    package var thumbnails = true
 }
 
 /// The API over TCP.

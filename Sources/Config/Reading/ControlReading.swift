@@ -13,7 +13,8 @@ struct ControlReading {
         if socket.bytes.count > 107 {
             fields.error("is longer than the 107 bytes that Linux allows for a socket", "socket")
         }
-        return ControlSettings(socket: socket, remote: remote(fields))
+        return ControlSettings(
+            socket: socket, remote: remote(fields), thumbnails: fields.read("thumbnails", as: .flag)?.value ?? true)
     }
 
     private func remote(_ fields: MappingReader) -> RemoteControlSettings? {
@@ -24,7 +25,7 @@ struct ControlReading {
         let servesPage = fields.read("web", as: .flag)?.value ?? true
         let plain = fields.read("insecure_http", as: .flag)
         guard fields.has("listen") else {
-            for key in Section.control.keys where key != "socket" && fields.has(key) {
+            for key in Section.control.keys where key != "socket" && key != "thumbnails" && fields.has(key) {
                 fields.error("has no effect without `listen`", key)
             }
             return nil

@@ -12,11 +12,18 @@ enum PageAssets {
         "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-    private static let headers = [
-        ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
-        ("Referrer-Policy", "no-referrer"), ("Cross-Origin-Opener-Policy", "same-origin"),
-        ("Cross-Origin-Resource-Policy", "same-origin"), ("Cache-Control", "no-cache"), ("Vary", "Accept-Encoding"),
-    ]
+    private static let headers =
+        protection(policy: policy) + [
+            ("Cross-Origin-Opener-Policy", "same-origin"), ("Cache-Control", "no-cache"), ("Vary", "Accept-Encoding"),
+        ]
+
+    /// What keeps an answer from being framed, guessed, or used by pages of other origins.
+    static func protection(policy: String) -> [(String, String)] {
+        [
+            ("Content-Security-Policy", policy), ("X-Content-Type-Options", "nosniff"), ("X-Frame-Options", "DENY"),
+            ("Referrer-Policy", "no-referrer"), ("Cross-Origin-Resource-Policy", "same-origin"),
+        ]
+    }
 
     /// A path of the page without a file is 404.
     static func reply(to request: WebRequest) -> WebReply {

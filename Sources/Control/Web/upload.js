@@ -10,27 +10,91 @@ import { describe, holdFacts, holdWords, prose, route, whenOf } from "./words.js
 
 /** Ids of uploads without a picture, so that the same question is not asked again. */
 const without = new Set();
+/** Pictures that are in view and not loaded, in the order in which they came there, and how many are loading. */
+const waiting = new Set();
+let loading = 0;
+/** The daemon may take seconds for each, one after another, and a browser has few connections for all that it asks. */
+const MOST_LOADING = 2;
+
+const owners = new WeakMap();
+const inView = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) owners.get(target)?.show(isIntersecting);
+});
+
+function loadNext() {
+  for (const thumbnail of waiting) {
+    if (loading >= MOST_LOADING) return;
+    waiting.delete(thumbnail);
+    thumbnail.load();
+  }
+}
 
 /** The picture of an upload, or an icon of its kind of file. It can be used again for another upload. */
 export class Thumbnail {
   constructor(kind = "") {
-    this.picture = element("img", { alt: "", decoding: "async" });
-    this.node = element("span", { class: `thumbnail ${kind}` }, this.picture);
-    this.picture.addEventListener("load", () => this.node.classList.add("loaded"));
-    this.picture.addEventListener("error", () => {
-      if (without.size > 2000) without.clear();
-      without.add(this.id);
-    });
+    this.node = element("span", { class: `thumbnail ${kind}` });
+    owners.set(this.node, this);
+    inView.observe(this.node);
   }
 
   update({ id, name }) {
     if (this.id === id) return;
     this.id = id;
+    this.drop();
     const kind = kindOf(name);
+    this.mayHave = kind === "video" || kind === "photo";
+    fill(this.node, icon(kind));
+    this.show(this.isInView);
+  }
+
+  show(isInView) {
+    this.isInView = isInView;
+    const isWanted = isInView && this.mayHave && !this.picture && !without.has(this.id);
+    if (!isWanted) {
+      waiting.delete(this);
+      return;
+    }
+    waiting.add(this);
+    loadNext();
+  }
+
+  load() {
+    loading += 1;
+    this.isLoading = true;
+    const id = this.id;
+    // A new element for each, so that no event of an earlier one is taken for its own.
+    const picture = element("img", { alt: "", decoding: "async" });
+    this.picture = picture;
+    picture.addEventListener("load", () => this.ended(picture, true));
+    picture.addEventListener("error", () => {
+      if (without.size > 2000) without.clear();
+      without.add(id);
+      this.ended(picture, false);
+    });
+    this.node.append(picture);
+    setAttribute(picture, "src", thumbnailAddress(id));
+  }
+
+  ended(picture, isLoaded) {
+    if (picture !== this.picture) return;
+    this.node.classList.toggle("loaded", isLoaded);
+    if (!isLoaded) picture.remove();
+    this.release();
+  }
+
+  /** The picture is not wanted any more: a request that is on its way is broken off. */
+  drop() {
+    if (this.picture) setAttribute(this.picture, "src", null);
+    this.picture = null;
     this.node.classList.remove("loaded");
-    fill(this.node, icon(kind), this.picture);
-    const mayHave = (kind === "video" || kind === "photo") && !without.has(id);
-    setAttribute(this.picture, "src", mayHave && thumbnailAddress(id));
+    this.release();
+  }
+
+  release() {
+    if (!this.isLoading) return;
+    this.isLoading = false;
+    loading -= 1;
+    loadNext();
   }
 }
 

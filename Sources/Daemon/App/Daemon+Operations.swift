@@ -7,6 +7,11 @@ extension Daemon: Operations {
     package func show(_ reference: String) async throws -> UploadDetail {
         try await operations.uploads.show(reference)
     }
+    package func thumbnail(
+        of reference: String, hasLeft: @escaping @Sendable () -> Bool
+    ) async throws -> ThumbnailView {
+        try await operations.thumbnails.thumbnail(of: reference, hasLeft: hasLeft)
+    }
     package func why(_ reference: String) async throws -> WhyView { try await operations.why.why(reference) }
     package func usage(_ query: UsageQuery) async throws -> UsageView { try await operations.usage.usage(query) }
     package func allowances(of destination: String?) async throws -> [AllowanceView] {

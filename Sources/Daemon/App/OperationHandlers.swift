@@ -6,6 +6,7 @@ internal import Watch
 /// The components that carry out the operations of the API, each with the values that it uses.
 struct OperationHandlers: Sendable {
     let uploads: UploadQueries
+    let thumbnails: Thumbnails
     let why: WhyExplainer
     let status: StatusCollector
     let metrics: MetricsCollector
@@ -53,6 +54,9 @@ struct OperationHandlers: Sendable {
         uploads = UploadQueries(
             context: context, finder: finder, views: views, sources: sources,
             mediaReading: mediaReading, troubles: alerts.troubles, stagingHolds: stagingHolds)
+        thumbnails = Thumbnails(
+            context: context, stateHealth: stateHealth, finder: finder, scheduler: scheduler,
+            locator: SourceLocator(context: context, folders: sources))
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
             grouping: loops.grouping, sources: sources)

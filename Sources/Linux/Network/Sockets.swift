@@ -32,6 +32,13 @@ package enum Sockets {
         sluice_mark_packets(socket, CInt(trafficClass?.codePoint ?? 0) << 2)
     }
 
+    /// Whether the peer has closed its end, or the connection is broken.
+    package static func isHungUp(_ socket: CInt) -> Bool {
+        // POLLRDHUP of poll(2), which Swift's Glibc module does not show.
+        var status = pollfd(fd: socket, events: 0x2000, revents: 0)
+        return poll(&status, 1, 0) > 0 && status.revents != 0
+    }
+
     /// Binds the socket to `interface`: nothing leaves it by any other (`SO_BINDTODEVICE`, socket(7); needs no
     /// privilege since Linux 5.7).
     ///

@@ -56,6 +56,17 @@ package struct Program: Sendable {
         return kept.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
     }()
 
+    /// The first program with that name in the folders of `PATH`; `nil` when there is none.
+    package static func installed(
+        _ name: FilePath, path: String? = getenv("PATH").map { String(cString: $0) }
+    ) -> FilePath? {
+        for folder in (path ?? "").split(separator: ":") where folder.hasPrefix("/") {
+            let program = FilePath(String(folder)).appending(name)
+            if program.withCString({ access($0, X_OK) }) == 0 { return program }
+        }
+        return nil
+    }
+
     /// Time between two calls of `isStopped` while the program prints nothing.
     private static let stopCheckInterval: Duration = .milliseconds(100)
 
@@ -81,6 +92,8 @@ package struct Program: Sendable {
     /// Why a program's answer cannot be used, as a text that follows its name.
     package struct Problem: Error, CustomStringConvertible {
         package let description: String
+        /// How it ended; `nil` if it was not started.
+        package var ending: Ending?
     }
 
     /// Runs it to its end, and returns its standard output. Its standard error is discarded, since it may quote a
@@ -103,12 +116,12 @@ package struct Program: Sendable {
         } catch {
             throw Problem(description: "it cannot be started: \(error.reason)")
         }
-        if content.count > most { throw Problem(description: "it printed more than \(most) bytes") }
+        if content.count > most { throw Problem(description: "it printed more than \(most) bytes", ending: ending) }
         switch ending {
         case .status(0): return content
-        case .status(let status): throw Problem(description: "it ended with status \(status)")
-        case .signal(let signal): throw Problem(description: "it was ended by signal \(signal)")
-        case .overdue, .stopped: throw Problem(description: "it did not end in time")
+        case .status(let status): throw Problem(description: "it ended with status \(status)", ending: ending)
+        case .signal(let signal): throw Problem(description: "it was ended by signal \(signal)", ending: ending)
+        case .overdue, .stopped: throw Problem(description: "it did not end in time", ending: ending)
         }
     }
 
@@ -172,7 +185,7 @@ package struct Program: Sendable {
                             lists.0.withUnsafeBufferPointer { words in
                                 lists.1.withUnsafeBufferPointer { variables in
                                     Self.withUser(user) { user in
-                                        Self.withConfinement(confinement) { confinement in
+                                        Confinement.withPointer(confinement) { confinement in
                                             sluice_spawn(
                                                 words.baseAddress, variables.baseAddress, folder, input, output,
                                                 errors, passedDescriptor ?? -1, user, confinement)
@@ -195,16 +208,6 @@ package struct Program: Sendable {
                 keeps_lease: user.keepsLease ? 1 : 0)
             return body(&given)
         }
-    }
-
-    private static func withConfinement<R>(
-        _ confinement: Confinement?, _ body: (UnsafePointer<sluice_confinement>?) -> R
-    ) -> R {
-        guard let confinement else { return body(nil) }
-        var given = sluice_confinement(
-            port: confinement.port, holds_tcp: confinement.support.holdsTCP ? 1 : 0,
-            filters_calls: confinement.support.filtersCalls ? 1 : 0)
-        return body(&given)
     }
 
     private static func copied(_ text: [UInt8]) -> UnsafeMutablePointer<CChar>? {

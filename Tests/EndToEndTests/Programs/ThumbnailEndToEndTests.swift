@@ -1,0 +1,101 @@
+import Core
+import FoundationEssentials
+import Linux
+import TestKit
+import Testing
+
+/// Pictures of recordings, with the built program and the ffmpeg of this machine.
+@Suite(
+    "Thumbnails, with the built program", .timeLimit(.minutes(Patience.minutes(3))),
+    .enabled(
+        if: Program.installed("ffmpeg") != nil && Confinement.Support.here.holdsDecoders,
+        "needs ffmpeg, Landlock (Linux 5.13) and seccomp"))
+struct ThumbnailEndToEndTests {
+    private struct Listed: Decodable {
+        struct Upload: Decodable { var id, name, destination: String }
+        var uploads: [Upload]
+    }
+
+    private func ask(_ fixture: DaemonFixture, _ path: String) async throws -> Wire.Reply {
+        let wire = try Wire(unix: fixture.socket)
+        try await wire.send("GET /v1/\(path) HTTP/1.1\r\nHost: sluice\r\n\r\n")
+        return try await wire.reply()
+    }
+
+    private func uploads(_ fixture: DaemonFixture, _ count: Int) async throws -> [Listed.Upload] {
+        try await eventually("\(count) uploads are there") {
+            let reply = try await ask(fixture, "uploads")
+            let list = try JSONDecoder().decode(Listed.self, from: Data(reply.body)).uploads
+            return list.count == count ? list : nil
+        }
+    }
+
+    private func started(_ fixture: DaemonFixture, environment: [String: String] = [:]) async throws {
+        try fixture.startDaemon(environment: environment)
+        try await eventually("the daemon has started") {
+            try fixture.daemon?.requireRunning()
+            return try await fixture.status()?.starting == false
+        }
+    }
+
+    @Test(
+        "a picture comes out of a staged recording, not while the machine is busy, and after a restart without ffmpeg")
+    func life() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.uploadTo = ["nas", "archive"]
+        fixture.destination = "http://127.0.0.1:1/"
+        let busy = fixture.folder.path.appending("recording")
+        fixture.policyKeys = ["busy: {file: \(busy.display)}"]
+        try Files.replace(busy, with: [])
+        try await started(fixture)
+        try record(recording("whole/plain.mp4"), at: fixture.drop.appending("a.mp4"))
+        try record(Array("no recording".utf8), at: fixture.drop.appending("b.mp4"))
+        try record(recording("whole/camera.jpg"), at: fixture.drop.appending("c.jpg"))
+        let list = try await uploads(fixture, 6)
+        func upload(_ name: String, _ destination: String = "nas") throws -> String {
+            "thumbnails/" + (try #require(list.first { $0.name == name && $0.destination == destination }).id)
+        }
+        let folder = fixture.state.appending("thumbnails")
+        let held = try await ask(fixture, upload("a.mp4"))
+        #expect(held.status == 404 && held.text.contains("recording` exists"), "\(held.text)")
+        #expect(try FileStatus.ifPresent(at: folder) == nil)
+
+        try Files.remove(busy)
+        let first = try await eventually("there is a picture") {
+            let reply = try await ask(fixture, upload("a.mp4"))
+            return reply.status == 200 ? reply : nil
+        }
+        #expect(first.headers["content-type"] == "image/jpeg" && first.headers["x-content-type-options"] == "nosniff")
+        #expect(first.body.starts(with: [0xFF, 0xD8, 0xFF]) && first.body.suffix(2).elementsEqual([0xFF, 0xD9]))
+        #expect(try await ask(fixture, upload("a.mp4", "archive")).body == first.body)
+        #expect(try await ask(fixture, upload("c.jpg")).status == 200)
+        let broken = try await ask(fixture, upload("b.mp4"))
+        #expect(broken.status == 404 && broken.text.contains("ffmpeg cannot read the file"), "\(broken.text)")
+        #expect(try Files.names(in: folder).count == 3)
+        #expect(try FileStatus(at: folder).mode & 0o777 == 0o700)
+
+        // What is there is shown at any time, and by a daemon that finds no ffmpeg.
+        try Files.replace(busy, with: [])
+        try await eventually("the machine is busy again") {
+            let reply = try await ask(fixture, "status")
+            return reply.text.contains("recording` exists")
+        }
+        #expect(try await ask(fixture, upload("a.mp4")).body == first.body)
+        _ = try await fixture.stopDaemon()
+        try await started(fixture, environment: ["PATH": "/nowhere"])
+        #expect(try await ask(fixture, upload("a.mp4")).body == first.body)
+        try Files.remove(folder.appending(try #require(Files.names(in: folder).first)))
+        let lines = try await [upload("a.mp4"), upload("b.mp4"), upload("c.jpg")].asyncMap {
+            try await ask(fixture, $0).text
+        }
+        #expect(lines.contains { $0.contains("ffmpeg is not installed") }, "\(lines)")
+    }
+}
+
+extension Array {
+    fileprivate func asyncMap<R>(_ body: (Element) async throws -> R) async rethrows -> [R] {
+        var results: [R] = []
+        for element in self { results.append(try await body(element)) }
+        return results
+    }
+}
