@@ -7,7 +7,7 @@ package protocol Operations: Sendable {
     ///
     /// - Parameters:
     ///   - reference: As for `show`.
-    ///   - hasLeft: Whether nobody waits for it any more.
+    ///   - hasLeft: Whether the client has left, so that the picture is not worth making.
     func thumbnail(of reference: String, hasLeft: @escaping @Sendable () -> Bool) async throws -> ThumbnailView
     /// - Parameter reference: As for `show`, or any path.
     func why(_ reference: String) async throws -> WhyView

@@ -106,7 +106,7 @@ static int limit_decoder(const struct sluice_decoder *decoder) {
     if (limit(RLIMIT_STACK, 2 << 20) != 0) return -1;
     if (limit(RLIMIT_CPU, decoder->seconds) != 0 || limit(RLIMIT_FSIZE, 0) != 0) return -1;
     if (limit(RLIMIT_CORE, 0) != 0 || limit(RLIMIT_NOFILE, 64) != 0 || limit(RLIMIT_MEMLOCK, 0) != 0) return -1;
-    // Only root's programs have capabilities: the one that reads what it was lent, whoever owns it, is left.
+    // Only root's programs have capabilities: the one that reads what it was lent, also files of other users, is left.
     for (int right = 0; right < 64; right++) {
         if (right != CAP_DAC_READ_SEARCH) prctl(PR_CAPBSET_DROP, right, 0, 0, 0);
     }

@@ -1,11 +1,11 @@
 // A JPEG picture reduced to what a decoder of its image needs.
 
 extension JPEG {
-    /// The same picture without metadata, colour profiles, comments, and bytes behind its end; `nil` for anything that is
-    /// not one whole baseline picture of at most `side` pixels in each direction.
+    /// The same picture without metadata, colour profiles, comments, and bytes behind its end; `nil` for anything that
+    /// is not one whole baseline picture of at most `side` pixels in each direction.
     ///
-    /// A program that decodes files of strangers made it, and those may have taken the program over. So nothing is passed
-    /// on but tables, one frame and one scan (ITU-T T.81, B.1.1.3), each of the length that it states.
+    /// A program that decodes files of strangers made it, and those may have taken the program over. So nothing is
+    /// passed on but tables, one frame and one scan (ITU-T T.81, B.1.1.3), each of the length that it states.
     static func reduced(_ bytes: [UInt8], side: Int) -> [UInt8]? {
         guard bytes.starts(with: [0xFF, 0xD8]) else { return nil }
         var (kept, offset, hasFrame): ([UInt8], Int, Bool) = ([0xFF, 0xD8], 2, false)

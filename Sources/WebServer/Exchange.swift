@@ -307,13 +307,12 @@ final class Exchange: @unchecked Sendable {
     private func startReply(_ connection: OpaquePointer, early: Bool) -> Bool {
         guard var request, !serverState.isClosing else { return false }
         request.clientHasLeft = { [weak self] in self?.clientHasLeft ?? true }
-        let asked = request
         sink?.ended(complete: true)
         sink = nil
         let body: ReceivedBody = isBodyInSink ? .sunk : .collected(collected)
         collected = []
         let service = serverState.service
-        return suspend(connection, early: early) { await service.reply(to: asked, body: body) }
+        return suspend(connection, early: early) { [request] in await service.reply(to: request, body: body) }
     }
 
     /// While the connection is suspended, libmicrohttpd does not look at it.

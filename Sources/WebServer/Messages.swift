@@ -51,7 +51,7 @@ package struct WebRequest: Sendable {
     package var peer: WebPeer
     /// Identifies a request of this server: `plan` and `reply` get the same number.
     package var number: UInt64
-    /// Whether the client has closed its end, so that nobody waits for the reply. For work that is not worth doing then.
+    /// Whether the client has closed its end: some work is not worth doing then.
     package var clientHasLeft: @Sendable () -> Bool = { false }
 
     package init(

@@ -123,7 +123,7 @@ struct DecoderTests {
         let own: Set<FilePath> = ["0", "1", "2", FilePath("\(number)")]
         #expect(seen.descriptors.isSuperset(of: own) && seen.descriptors.count <= own.count + 1)
         #expect(seen.status.contains(/NoNewPrivs:\t1\n/) && seen.status.contains(/Seccomp:\t2\n/))
-        // CAP_DAC_READ_SEARCH alone, for root; none for anybody else.
+        // CAP_DAC_READ_SEARCH alone, for root; none for other users.
         #expect(seen.status.contains(/CapEff:\t000000000000000[04]\n/))
     }
 }

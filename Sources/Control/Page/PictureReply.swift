@@ -2,7 +2,7 @@ internal import API
 internal import WebServer
 
 extension WebReply {
-    /// A picture, of which the browser may keep a copy of its own for a day.
+    /// A picture, which the browser may keep for a day.
     static func picture(_ picture: ThumbnailView, for request: WebRequest) -> WebReply {
         let tag = "\"\(picture.tag)\""
         let headers =

@@ -61,11 +61,7 @@ enum LocalChecks {
             findings.append(
                 CheckFinding(about: "control", name: "token \(token.name)", CheckResult(.warning, complaint)))
         }
-        if settings.control.thumbnails, settings.control.remote?.servesPage == true,
-            let result = try? await blocking({ thumbnails() })
-        {
-            findings.append(CheckFinding(about: "control", name: "thumbnails", result))
-        }
+        findings += await thumbnails(settings.control)
         for path in [settings.metrics.textfile, settings.metrics.statusFile].compactMap({ $0 }) {
             places.append(("metrics", path, { report(path, besides: settings.control.socket) }))
         }

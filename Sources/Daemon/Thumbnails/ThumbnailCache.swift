@@ -6,8 +6,8 @@ internal import Synchronization
 
 /// The thumbnails that were made, in a folder of the state, and which files have none.
 ///
-/// It is made from files that can be read again, so nothing depends on it: it may be removed at any time, entries are not
-/// synced, and a damaged one is removed. Every function waits for the disk on its thread.
+/// It is made from files that can be read again, so nothing depends on it: it may be removed at any time, entries are
+/// not synced, and a damaged one is removed. Every function waits for the disk on its thread.
 final class ThumbnailCache: Sendable {
     enum Entry: Hashable, Sendable {
         case picture([UInt8])
@@ -27,7 +27,7 @@ final class ThumbnailCache: Sendable {
 
     let folder: FilePath
     private let most: Int64
-    /// Bytes of all entries; `nil` until the first one is written: nothing is read before somebody looks at the page.
+    /// Bytes of all entries; `nil` until the first one is written: nothing is read before the page asks for a picture.
     private let used = Mutex<Int64?>(nil)
 
     /// Bytes that must be free on the disk of the state: well before the queue itself is short of them.

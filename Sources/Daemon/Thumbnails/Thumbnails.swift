@@ -8,8 +8,8 @@ internal import Store
 
 /// Shows what is in a video or a photo, for the web page: one small picture of each file, made when it is asked for.
 ///
-/// Nothing else depends on it: it makes one picture at a time with the lowest priority, none while the machine is to rest, and keeps what it
-/// has made in a folder with a limited size.
+/// Nothing else depends on it: it makes one picture at a time with the lowest priority, none while the machine is to
+/// rest, and keeps what it has made in a folder with a limited size.
 struct Thumbnails: Sendable {
     private let context: Context
     private let stateHealth: StateHealth
@@ -40,7 +40,7 @@ struct Thumbnails: Sendable {
     ///
     /// - Parameters:
     ///   - reference: As for `show`.
-    ///   - hasLeft: Whether nobody waits for the answer any more. Asked several times a second.
+    ///   - hasLeft: Whether the client has left. Asked several times a second.
     /// - Throws: ``Refusal`` with the reason why there is none.
     func thumbnail(of reference: String, hasLeft: @escaping @Sendable () -> Bool) async throws -> ThumbnailView {
         guard context.settings.control.thumbnails else {
@@ -112,7 +112,8 @@ struct Thumbnails: Sendable {
 
     // MARK: Making
 
-    /// The hold that forbids to make pictures now; `nil` for none. It need not hold every upload: one is enough for the machine to rest.
+    /// The hold that forbids to make pictures now; `nil` for none. It need not hold every upload: one is enough for the
+    /// machine to rest.
     private func hold() async -> Hold? {
         let settings = context.settings
         guard settings.allRules.contains(where: { $0.busy != nil || $0.dependsOnPower }) else { return nil }
@@ -185,8 +186,9 @@ struct Thumbnails: Sendable {
         {
             return file
         }
+        let shown = source.path.shown
         guard asset.stagingMode != .received, let file = try? source.open(),
-            let status = try? FileStatus(of: file, named: source.path.shown), status.isRegular,
+            let status = try? FileStatus(of: file, named: shown), status.isRegular,
             status.size == asset.size, status.modified == asset.identity.modified,
             asset.identity.inode == nil || asset.identity.inode == status.inode
         else { return nil }

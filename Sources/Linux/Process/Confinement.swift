@@ -18,8 +18,8 @@ package struct Confinement: Hashable, Sendable {
         /// Whether connections over TCP are held to the port.
         package var holdsTCP: Bool { landlockABI >= 4 }
         package var isComplete: Bool { holdsTCP && filtersCalls }
-        /// Whether a program can be held to one file. The filter leaves such a program no sockets, so that Landlock need
-        /// not know TCP.
+        /// Whether a program can be held to one file. The filter leaves such a program no sockets, so that Landlock
+        /// need not know TCP.
         package var holdsDecoders: Bool { landlockABI >= 1 && filtersCalls }
 
         package init(landlockABI: Int, filtersCalls: Bool) {
@@ -34,10 +34,10 @@ package struct Confinement: Hashable, Sendable {
 
     /// The limits of a program that decodes one file, which is lent to it (`Program.passedDescriptor`).
     ///
-    /// By Landlock (Linux 5.13) it reads that file, its own and the shared libraries and nothing else, writes no file, and
-    /// executes nothing but itself. A filter permits the calls that decoding needs, and no others: no sockets, processes,
-    /// signals, keys or mounts. It has no capabilities except, as root, that of reading its file, and the lowest
-    /// priorities. It writes to the pipe of its output alone. Where the kernel lacks Landlock or seccomp, it does not start.
+    /// By Landlock (Linux 5.13) it reads that file, its own and the shared libraries and nothing else, writes no file,
+    /// and executes nothing but itself. A filter permits the calls that decoding needs, and no others: no sockets,
+    /// processes, signals, keys or mounts. It has no capabilities except, as root, that of reading its file, and the
+    /// lowest priorities. Where the kernel lacks Landlock or seccomp, it does not start.
     package struct Decoder: Hashable, Sendable {
         /// Bytes of memory that it may write to.
         package var memory: Int64
@@ -49,8 +49,8 @@ package struct Confinement: Hashable, Sendable {
             self.processorTime = processorTime
         }
 
-        /// Bytes of everything that it maps, used or not: ffmpeg of Debian 12 maps 270 MB of libraries, and each thread of
-        /// ffmpeg 9 reserves 64 MB of addresses for its heap.
+        /// Bytes of everything that it maps, used or not: ffmpeg of Debian 12 maps 270 MB of libraries, and each thread
+        /// of ffmpeg 9 reserves 64 MB of addresses for its heap.
         fileprivate var addresses: Int64 { memory + 1 << 30 }
     }
 

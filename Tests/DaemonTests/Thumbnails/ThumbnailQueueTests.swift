@@ -7,41 +7,50 @@ import Testing
 
 @Suite("One thumbnail at a time")
 struct ThumbnailQueueTests {
-    private struct Seen {
-        var running = 0, most = 0, done: [Int] = []
+    /// How many pieces of work run at once, and how many have ended.
+    private final class Count: Sendable {
+        private let state = Mutex((running: 0, most: 0, done: 0))
+        var most: Int { state.withLock(\.most) }
+        var done: Int { state.withLock(\.done) }
+
+        func begin() {
+            state.withLock { state in
+                state.running += 1
+                state.most = max(state.most, state.running)
+            }
+        }
+
+        func end() {
+            state.withLock { state in
+                state.running -= 1
+                state.done += 1
+            }
+        }
     }
 
     @Test("work runs one after another, and one that is too many is refused at once")
     func limits() async throws {
         let queue = ThumbnailQueue(most: 3)
-        let seen = Mutex(Seen())
+        let count = Count()
         let (gate, open) = AsyncStream<Void>.makeStream()
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for number in 0..<3 {
-                group.addTask {
-                    try await queue.run {
-                        seen.withLock {
-                            $0.running += 1
-                            $0.most = max($0.most, $0.running)
-                        }
-                        for await _ in gate { break }
-                        seen.withLock {
-                            $0.running -= 1
-                            $0.done.append(number)
-                        }
-                    }
+        let tasks = (0..<3).map { _ in
+            Task {
+                try await queue.run {
+                    count.begin()
+                    for await _ in gate { break }
+                    count.end()
                 }
             }
-            try await eventually("a fourth one is refused") {
-                do {
-                    try await queue.run {}
-                    return false
-                } catch is ThumbnailQueue.FullError { return true }
-            }
-            for _ in 0..<3 { open.yield() }
-            try await group.waitForAll()
         }
-        #expect(seen.withLock { $0.most == 1 && Set($0.done) == [0, 1, 2] })
+        try await eventually("a fourth one is refused") {
+            do {
+                try await queue.run {}
+                return false
+            } catch is ThumbnailQueue.FullError { return true }
+        }
+        for _ in tasks { open.yield() }
+        for task in tasks { try await task.value }
+        #expect(count.most == 1 && count.done == 3)
         // All places are free again, also after an error.
         struct Fault: Error {}
         for _ in 0..<5 { await #expect(throws: Fault.self) { try await queue.run { throw Fault() } } }

@@ -2,6 +2,7 @@ import API
 import Core
 import Linux
 import Media
+import Staging
 import Store
 import TestKit
 import Testing
@@ -20,7 +21,7 @@ struct ThumbnailTests {
         let thumbnails: Thumbnails
 
         init(_ shape: (inout Settings) throws -> Void = { _ in }) async throws {
-            base = try await ComponentScene(shape: shape)
+            base = try await ComponentScene(isReady: true, shape)
             thumbnails = Self.thumbnails(base)
             try Files.makeFolders(base.folder.path.appending("cam"))
         }
