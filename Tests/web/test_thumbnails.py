@@ -36,7 +36,11 @@ class ThumbnailTest(PageTest):
         page = self.sign_in("queue")
         expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
         self.wait(lambda: self.running == 0 and len(self.asked) > 3, "the pictures are there")
-        self.assertTrue(all(name.endswith((".mp4", ".jpg")) for name in self.names()), self.names())
+        self.daemon.receive({"name": "notes.txt"}, 10)
+        self.daemon.receive({"name": "brand-new.mp4"}, 10)
+        expect(page.get_by_role("link", name="notes.txt")).to_be_visible()
+        self.wait(lambda: "brand-new.mp4" in self.names(), "the newest video is asked for")
+        self.assertNotIn("notes.txt", self.names())
         self.assertLess(len(self.asked), self.uploads)
 
     def test_few_are_asked_for_at_a_time(self):
