@@ -128,6 +128,12 @@ struct KeyTests {
                 "control.insecure_http: none > false", "control.tokens: none > another",
                 "control.tls: none > /c.pem, /k.pem",
             ])
+        let plain = try settings("control: {socket: /run/a.sock, thumbnails: false}")
+        #expect(SettingsChanges(from: alone, to: plain).fixed.isEmpty)
+        #expect(
+            SettingsChanges(from: alone, to: plain).changes == [
+                SettingsChanges.Change(what: "control", name: "", kind: .changed, keys: ["thumbnails"])
+            ])
         #expect(
             SettingsChanges(from: remote, to: named).fixed.map { "\($0.key): \($0.old) > \($0.new)" } == [
                 "control.socket: /run/a.sock > /run/b.sock", "control.hosts:  > a, b",

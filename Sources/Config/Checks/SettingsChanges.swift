@@ -50,6 +50,7 @@ package struct SettingsChanges: Hashable, Sendable {
         let sections = [
             ("staging", StagingSettings.keys.changed(from: old.staging, to: new.staging).filter { $0 != "path" }),
             ("policy", PolicySettings.keys.changed(from: old.policy, to: new.policy)),
+            ("control", Self.controlKeys(fixed: false).changed(from: old.control, to: new.control)),
             ("metrics", MetricsSettings.keys.changed(from: old.metrics, to: new.metrics)),
             ("retention", ListRetention.keys.changed(from: old.lists, to: new.lists)),
         ]
@@ -66,9 +67,16 @@ package struct SettingsChanges: Hashable, Sendable {
     private static let fixedKeys: [Key<Settings>] =
         [Key("state", \.state, .path)]
         + StagingSettings.keys.filter { $0.name == "path" }.map { $0.of(\.staging, below: "staging") }
-        + ControlSettings.keys.filter { !["tokens", "tls"].contains($0.name) }.map {
-            $0.of(\.control, below: "control")
+        + controlKeys(fixed: true).map { $0.of(\.control, below: "control") }
+
+    /// - Parameter fixed: Those of the addresses where it listens; else those that are read for each request.
+    private static func controlKeys(fixed: Bool) -> [Key<ControlSettings>] {
+        let changing = ["thumbnails"]
+        return ControlSettings.keys.filter {
+            !["tokens", "tls"].contains($0.name) && changing.contains($0.name) != fixed
         }
+    }
+
     /// For the manual.
     static var namesOfFixedKeys: [String] { fixedKeys.map(\.name) + ["control.tokens", "control.tls"] }
 
