@@ -283,8 +283,9 @@ int sluice_confine(const struct sluice_confinement *confinement, const char *pro
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
     const struct sluice_decoder *decoder = confinement->decoder;
     if (decoder != NULL) {
-        // The whole, or it does not start.
-        if (limit_decoder(decoder) != 0 || hold_files(program, file) != 0) return -1;
+        // The whole, or it does not start. The limit of descriptors comes last: until it executes another program, this process has
+        // all those of the one that started it.
+        if (hold_files(program, file) != 0 || limit_decoder(decoder) != 0) return -1;
         return filter_calls(1);
     }
     if (confinement->holds_tcp && hold_tcp(confinement->port) != 0) return -1;

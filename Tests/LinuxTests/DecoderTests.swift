@@ -91,6 +91,15 @@ struct DecoderTests {
         #expect(problem.ending == .signal(SIGKILL))
     }
 
+    @Test("it starts however many descriptors this process has")
+    func manyDescriptors() throws {
+        var open: [CInt] = []
+        defer { for number in open { close(number) } }
+        for _ in 0..<200 { open.append(dup(0)) }
+        #expect((open.max() ?? 0) >= 200)
+        #expect(try run("print 'started'") == "started")
+    }
+
     /// What the kernel shows of a running program, from outside.
     private struct Seen {
         var status = "", statistics: [Substring] = [], environment: [UInt8] = []
