@@ -319,8 +319,7 @@ final class Exchange: @unchecked Sendable {
     private var clientHasLeft: Bool {
         shared.withLock { shared in
             // Suspended until there is a reply, and its socket open as long: only the stop of the server comes before.
-            guard let suspended = shared.suspended else { return true }
-            return Sockets.isHungUp(sluice_mhd_socket(suspended.connection))
+            shared.suspended.map { Sockets.isHungUp(sluice_mhd_socket($0.connection)) } ?? true
         }
     }
 
