@@ -13,9 +13,14 @@ package final class RawTerminal: Sendable {
     package static var isHere: Bool { isatty(STDIN_FILENO) == 1 }
 
     package init() throws(SystemError) {
+        original = Mutex(nil)
+        try enter()
+    }
+
+    private func enter() throws(SystemError) {
         var before = termios()
         try systemCall("tcgetattr", on: "the terminal") { tcgetattr(STDIN_FILENO, &before) }
-        original = Mutex(before)
+        original.withLock { $0 = before }
         var raw = before
         raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
@@ -40,6 +45,15 @@ package final class RawTerminal: Sendable {
             _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
             original = nil
         }
+    }
+
+    /// Stops the process with the terminal as it was before. Returns when the shell continues it, with each key as it is
+    /// pressed again.
+    package func suspend() throws(SystemError) {
+        restore()
+        // To this thread: that returns when the process goes on.
+        raise(SIGTSTP)
+        try enter()
     }
 
     deinit { restore() }

@@ -57,6 +57,10 @@ private actor TopLoop {
     /// How long a key is waited for: a new size of the window shows after this time at the latest.
     private static let keyWait: CInt = 250
     private static let interval: Duration = .seconds(1)
+    /// The alternate screen, without a cursor (xterm, private modes 1049 and 25).
+    private static let ownScreen = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J"
+    /// The screen of the shell, with its cursor.
+    private static let mainScreen = "\u{1B}[?25h\u{1B}[?1049l"
 
     init(call: Invocation, client: ControlClient, facts: TopFacts) {
         self.call = call
@@ -69,18 +73,16 @@ private actor TopLoop {
     func run() async throws {
         let terminal = try RawTerminal()
         defer {
-            // The main screen, with its cursor.
-            try? call.console.raw("\u{1B}[?25h\u{1B}[?1049l")  // if the terminal is gone, neither is seen
+            try? call.console.raw(Self.mainScreen)  // if the terminal is gone, neither is seen
             terminal.restore()
         }
-        // The alternate screen, without a cursor (xterm, private modes 1049 and 25).
-        try call.console.raw("\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J")
+        try call.console.raw(Self.ownScreen)
         call.signals?.whenOneArrives { [report] _ in report.yield(.end) }
         let reader = Task { [report] in await Self.readKeys(terminal, report) }
         defer { reader.cancel() }
         try draw()
         for await happening in happenings {
-            guard try handle(happening) else { break }
+            guard try handle(happening, terminal) else { break }
             try draw()
         }
     }
@@ -97,12 +99,16 @@ private actor TopLoop {
     }
 
     /// - Returns: Whether to go on.
-    private func handle(_ happening: Happening) throws -> Bool {
+    private func handle(_ happening: Happening, _ terminal: RawTerminal) throws -> Bool {
         switch happening {
         case .end: return false
         case .tick: if clocks.monotonic().since(askedAt) >= Self.interval { ask() }
         case .keys(let keys):
             for key in keys {
+                if key == .suspend {
+                    try suspend(terminal)
+                    continue
+                }
                 let effect = state.press(key, facts.uploads, page: screen.rows)
                 if effect == .quit { return false }
                 perform(effect)
@@ -121,6 +127,15 @@ private actor TopLoop {
         case .page(let page): state.page = page
         }
         return true
+    }
+
+    private func suspend(_ terminal: RawTerminal) throws {
+        try call.console.raw(Self.mainScreen)
+        try terminal.suspend()
+        try call.console.raw(Self.ownScreen)
+        // The whole screen again.
+        drawnSize = (width: 0, height: 0)
+        ask()
     }
 
     /// One question at a time: a slow daemon is not asked more.

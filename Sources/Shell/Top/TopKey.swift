@@ -4,6 +4,8 @@ enum TopKey: Hashable, Sendable {
     case up, down, pageUp, pageDown, first, last, enter, tab, escape
     /// Ctrl-C and Ctrl-D.
     case interrupt
+    /// Ctrl-Z.
+    case suspend
 
     /// The keys whose bytes a terminal has sent. Sequences of other keys are ignored.
     ///
@@ -15,6 +17,7 @@ enum TopKey: Hashable, Sendable {
             switch byte {
             case 0x03, 0x04: keys.append(.interrupt)
             case 0x09: keys.append(.tab)
+            case 0x1A: keys.append(.suspend)
             case 0x0A, 0x0D: keys.append(.enter)
             case 0x1B:
                 guard let kind = rest.first, kind == UInt8(ascii: "[") || kind == UInt8(ascii: "O") else {

@@ -123,6 +123,7 @@ struct TopState: Sendable {
         "+, -                raise its priority, lower it",
         "c                   cancel it",
         "x                   take it off its list, once it has ended",
+        "Ctrl-Z              stop, until the shell continues it (fg)",
         "q, Ctrl-C           leave",
     ]
 }

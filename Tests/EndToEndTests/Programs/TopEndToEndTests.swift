@@ -137,6 +137,33 @@ struct TopEndToEndTests {
         try await window.end()
     }
 
+    @Test(
+        "Ctrl-Z gives the terminal back to the shell, whose next words are no keys, and `fg` shows the screen again",
+        .enabled(if: Self.isPossible, Self.needed))
+    func suspended() async throws {
+        let fixture = try await scene()
+        let window = try await Window(fixture.folder.path, width: 120, height: 40, ["bash", "--norc", "-i"])
+        do {
+            try await window.press("'\(fixture.binary.display)' top --config '\(fixture.config.display)'", "Enter")
+            try await shows(window, "3 ongoing")
+            try await window.press("C-z")
+            try await shows(window, "Stopped")
+            // Each letter is a command of `top`.
+            try await window.press("echo pcr+-$((1+1))", "Enter")
+            try await shows(window, "pcr+-2")
+            try await window.press("fg", "Enter")
+            try await shows(window, "3 ongoing", "q quit")
+            try await window.press("q")
+            try await window.press("echo ended with $?", "Enter")
+            try await shows(window, "ended with 0")
+            #expect(try await fixture.runVerb("list", ["--json"])?.contains("paused") == false)
+        } catch {
+            try await window.end()
+            throw error
+        }
+        try await window.end()
+    }
+
     @Test("without a terminal it prints once, as plain text; without a daemon it says so")
     func plain() async throws {
         let fixture = try await scene()

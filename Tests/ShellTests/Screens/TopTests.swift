@@ -129,7 +129,7 @@ struct TopTests {
         #expect(
             TopKey.keys(in: Array("\u{1B}[5~\u{1B}[6~\u{1B}[1~\u{1B}[4~".utf8)) == [.pageUp, .pageDown, .first, .last])
         #expect(TopKey.keys(in: [0x1B]) == [.escape])
-        #expect(TopKey.keys(in: [0x03, 0x0D, 0x09]) == [.interrupt, .enter, .tab])
+        #expect(TopKey.keys(in: [0x03, 0x0D, 0x09, 0x1A]) == [.interrupt, .enter, .tab, .suspend])
         #expect(TopKey.keys(in: Array("\u{1B}[1;5C\u{1B}[200~é".utf8)).isEmpty)
         var dice = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {
