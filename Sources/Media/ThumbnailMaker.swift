@@ -103,7 +103,9 @@ package struct ThumbnailMaker: Sendable {
             case nil, .status(127): throw .unavailable("ffmpeg does not start in its sandbox: \(error)")
             case .overdue: throw .overdue
             case .stopped where isStopped(): throw .stopped
-            case .status, .signal, .stopped: throw .unreadable("ffmpeg cannot read the file: \(error)")
+            case .status, .signal, .stopped:
+                throw .unreadable(
+                    "ffmpeg cannot read the file: \(error); it is broken, or larger than 100 megapixels")
             }
         }
     }

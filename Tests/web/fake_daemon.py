@@ -239,6 +239,8 @@ class FakeDaemon:
         self.emit(kind, {**view, **change}, to=change.get("state", view["state"]))
 
     def receive(self, query, size):
+        if not query["name"].isprintable():
+            raise Refused(400, "bad_request", "`name` contains a control character")
         self.commands.append(("/v1/bytes", query | {"size": size}))
         self.total += 1
         view = self.upload(views.identifier(self.total - 1)) | {"name": query["name"], "state": "queued"}

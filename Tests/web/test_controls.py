@@ -257,6 +257,16 @@ class ControlTest(PageTest):
         expect(self.dialog()).to_have_count(0)
         self.expect_said("Added: 1 file to archive.")
 
+    def test_a_refused_file_does_not_keep_the_others_back(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Add files…").click()
+        self.dialog().get_by_label("Files").set_input_files(
+            [{"name": name, "mimeType": "video/mp4", "buffer": b"x"} for name in ("a\x1b.mp4", "good.mp4")])
+        self.dialog().get_by_role("button", name="Add", exact=True).click()
+        expect(self.dialog().get_by_role("alert")).to_contain_text("`name` contains a control character")
+        expect(self.dialog().get_by_role("listitem").nth(1)).to_contain_text("added")
+        self.assertEqual([body["name"] for path, body in self.daemon.commands if path == "/v1/bytes"], ["good.mp4"])
+
     def test_a_dropped_file_asks_where_it_goes(self):
         page = self.sign_in("queue")
         data = page.evaluate_handle("""() => {

@@ -314,14 +314,20 @@ export async function addDialog(chosen = []) {
         showResult(place, "Choose a file.", "bad");
         return false;
       }
+      // A file that is refused does not keep the others back.
+      let problem = "";
       for (const item of items.filter((each) => !each.isDone)) {
+        if (stop.signal.aborted) return false;
         try {
           await sendFile(item, where.value, stop.signal);
         } catch (failure) {
           fill(item.status, icon("failed"), foreign(failure.message));
-          showResult(place, failure.message, "bad");
-          return false;
+          problem ||= `${item.file.name}: ${failure.message}`;
         }
+      }
+      if (problem) {
+        showResult(place, problem, "bad");
+        return false;
       }
       announce(`Added: ${files(items.length)} to ${where.value}.`);
       return true;

@@ -7,7 +7,7 @@ import { addDialog, allowDialog, command, limitDialog, pauseDialog } from "./dia
 import { ago, bytes, count, duration, files, percent, rate, time, until } from "./format.js";
 import { state, subscribe } from "./store.js";
 import { Thumbnail, badge, cardTitle, facts, progressBar, wayText } from "./upload.js";
-import { describe, holdWords, prose, route } from "./words.js";
+import { describe, holdWords, prose, route, sentWords } from "./words.js";
 
 export const now = {
   title: "Now",
@@ -217,7 +217,7 @@ function transferLine(view) {
       bar.update(progress.fraction);
       setText(speed, next.state === "uploading" ? rate(progress.rate) || "starts" : describe(next).word);
       setText(left, progress.eta === undefined ? "" : `${duration(progress.eta)} left`);
-      setText(figures, `${percent(progress.fraction)}, ${bytes(progress.acked)} of ${bytes(progress.total)}`);
+      setText(figures, sentWords(progress));
     },
   };
 }

@@ -64,6 +64,10 @@ function mainHold(holds) {
   }, null);
 }
 
+/** How much of a file is on its way or has arrived: the bytes that the fraction means. */
+export const sentWords = ({ fraction, total }) =>
+  `${percent(fraction)}, ${bytes(Math.round(fraction * total))} of ${bytes(total)}`;
+
 /** What to say about an upload in one line. */
 export function describe(upload) {
   const [word, icon, tone] = stateWords(upload.state);
@@ -76,8 +80,7 @@ export function describe(upload) {
       text: `${done} ${rate(speed)}` };
   }
   if (tone === "active") {
-    const left = [percent(progress.fraction), `${bytes(progress.acked)} of ${bytes(progress.total)}`,
-      rate(progress.rate)];
+    const left = [sentWords(progress), rate(progress.rate)];
     return { ...plain, text: left.filter(Boolean).join(", "), fraction: progress.fraction };
   }
   if (upload.state === "waiting" && upload.holds.length) return holdWords(mainHold(upload.holds));
