@@ -152,7 +152,8 @@ let package = Package(
         tests(
             "DaemonTests",
             [
-                "API", "Config", "Core", "Credentials", "Daemon", "Destinations", "Egress", "Linux", "Names", "Notices",
+                "API", "Config", "Core", "Credentials", "Daemon", "Destinations", "Egress", "Linux", "Media", "Names",
+                "Notices",
                 "Staging",
                 "Store",
                 "Transport",
