@@ -8,6 +8,8 @@ package struct SecretReader: Sendable {
     /// A larger file is probably the wrong one.
     static let limit = 64 << 10
 
+    /// The values that it has read.
+    package let known: KnownSecrets
     private let variable: @Sendable (String) -> String?
     private let timeout: Duration
     private let age = Age()
@@ -29,12 +31,15 @@ package struct SecretReader: Sendable {
     }
 
     /// - Parameters:
+    ///   - known: Gets the values that it reads.
     ///   - variable: The environment.
     ///   - timeout: Time limit of a command.
     package init(
+        known: KnownSecrets = KnownSecrets(),
         variable: @escaping @Sendable (String) -> String? = { name in getenv(name).map { String(cString: $0) } },
         timeout: Duration = .seconds(30)
     ) {
+        self.known = known
         self.variable = variable
         self.timeout = timeout
     }
@@ -136,6 +141,18 @@ package struct SecretReader: Sendable {
         }
     }
 
+    /// Reads the secrets that are in this process already, so that texts of programs can be covered from now on. One that
+    /// is missing is reported where it is used.
+    package func learn(_ sources: [SecretSource]) {
+        for source in sources {
+            switch source {
+            case .literal(let text): known.remember(text)
+            case .environment(let name): if let text = variable(name) { known.remember(text) }
+            default: break
+            }
+        }
+    }
+
     private func content(of path: FilePath, _ source: SecretSource) async throws(SecretError) -> [UInt8] {
         do {
             return try await blocking {
@@ -173,6 +190,7 @@ package struct SecretReader: Sendable {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SecretError(source, "it is not UTF-8 text", remedy: "check that it is the right one")
         }
+        known.remember(text)
         return Secret(text)
     }
 }

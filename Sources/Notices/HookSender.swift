@@ -99,7 +99,7 @@ package struct HookSender: Sendable {
     /// The last line of its standard error, in which a program usually says what it lacks.
     private func lastWords(_ complaint: String) -> String {
         guard let line = complaint.split(whereSeparator: \.isNewline).last else { return "" }
-        return ": " + redacted(printable(String(line.prefix(200))))
+        return ": " + redacted(printable(String(secrets.known.cover(String(line)).prefix(200))))
     }
 
     // MARK: Addresses

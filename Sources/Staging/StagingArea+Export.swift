@@ -13,13 +13,17 @@ package struct Export: Sendable {
     /// The values for its arguments besides input and output.
     package var folder: String
     package var relative: FilePath
+    /// Hides secrets in what it prints.
+    package var cover: @Sendable (String) -> String
     /// Opens the part of the network that it gets while it runs; `nil`: it opens sockets of its own.
     package var network: (@Sendable () throws(SystemError) -> ProgramNetwork)?
 
     package init(
         command: CommandWords, output: FilePath, timeout: Duration, minSize: Int64, folder: String, relative: FilePath,
+        cover: @escaping @Sendable (String) -> String = { $0 },
         network: (@Sendable () throws(SystemError) -> ProgramNetwork)? = nil
     ) {
+        self.cover = cover
         self.network = network
         self.command = command
         self.output = output
@@ -175,6 +179,7 @@ extension StagingArea {
                     }
                 }, isStopped: isStopped)
             if let network { result.errorOutput = network.cover(result.errorOutput) }
+            result.errorOutput = export.cover(result.errorOutput)
             return result
         } catch {
             switch error.code {

@@ -43,6 +43,61 @@ struct EffectiveTests {
         #expect(twice.rows.allSatisfy { $0.from != "default" && $0.from != "as policy.retry" })
     }
 
+    @Test(
+        "arguments that may be passwords are hidden, and no other",
+        arguments: [
+            (["/bin/curl", "-u", "me:secret", "-sS", "http://h/"], ["/bin/curl", "-u", "***", "-sS", "http://h/"]),
+            (["/bin/curl", "-ume:secret", "--user=me:secret"], ["/bin/curl", "-u***", "--user=***"]),
+            (["/bin/curl", "-H", "X-Site: secret", "-o", "a:b"], ["/bin/curl", "-H", "***", "-o", "a:b"]),
+            (["/bin/gpg", "--passphrase", "secret", "-u", "key"], ["/bin/gpg", "--passphrase", "***", "-u", "key"]),
+            (
+                ["/bin/sh", "-c", "curl -u me:secret -H 'X-Key: secret' http://me:secret@h/ && echo token=secret"],
+                ["/bin/sh", "-c", "curl -u *** -H *** http://***@h/ && echo token=***"]
+            ),
+            (["/bin/sh", "-c", "date -u +%H:%M"], ["/bin/sh", "-c", "date -u ***"]),
+            (["/opt/may", "--name", "a b", "10:30"], ["/opt/may", "--name", "a b", "10:30"]),
+        ])
+    func commands(_ words: [String], _ shown: [String]) {
+        #expect(EffectivePieces(hides: true).shown(words) == shown)
+        #expect(EffectivePieces(hides: false).shown(words) == words)
+    }
+
+    @Test("metadata and other texts are shown without credentials")
+    func metadata() throws {
+        let loaded = try read(
+            """
+            version: 1
+            folders: [{name: cam, path: /cam, upload_to: [nas], metadata: {authorization: "Bearer abcDEF123", token: hunter2, title: "{stem}", key_name: a}}]
+            destinations: {nas: {type: tus, url: "http://h/", http: {user_agent: "Basic aGVsbG86d29ybGQ="}}}
+            """)
+        let text = EffectiveConfiguration(loaded).yaml
+        for secret in ["abcDEF123", "hunter2", "aGVsbG86d29ybGQ="] { #expect(!text.contains(secret), "\(text)") }
+        #expect(text.contains("{stem}"))
+    }
+
+    @Test("the secrets of a configuration are found in each of its places")
+    func configuredSecrets() throws {
+        let settings = try read(
+            """
+            version: 1
+            folders: []
+            destinations:
+              nas: {type: tus, url: "http://h/files?site=query-value", token: {env: A}, http: {headers: {X: {literal: b}, Y: {file: /c}}, proxy: "http://p:1", proxy_user: me, proxy_password: {env: D}}}
+            control: {listen: ":8484", tokens: [{name: me, secret: {env: E}}], insecure_http: true}
+            hooks: [{name: web, url: "https://h.example/hook-path?x=1", on: [added], secret: {env: F}, headers: {X: {env: G}}}]
+            """
+        ).settings
+        let secrets = ConfiguredSecrets(of: settings)
+        #expect(
+            Set(secrets.sources)
+                == [
+                    .environment("A"), .literal("b"), .file("/c"), .environment("D"), .environment("E"),
+                    .environment("F"),
+                    .environment("G"),
+                ])
+        #expect(Set(secrets.addressParts) == ["query-value", "1", "/hook-path?x=1"])
+    }
+
     @Test("listeners and written files are shown, and no token")
     func outside() throws {
         let loaded = try read(

@@ -23,6 +23,18 @@ struct SecretReaderTests {
         #expect(try await reader.read(.file(path)).reveal() == secret)
     }
 
+    @Test("what was read, or is in this process already, is known from then on")
+    func known() async throws {
+        let path = try folder.write("token", Array("from-a-file\n".utf8))
+        _ = try await reader.of("nas").read(.file(path))
+        reader.learn([
+            .environment("TOKEN"), .environment("ABSENT"), .literal("from-the-configuration"), .file("/none"),
+        ])
+        for text in ["from-a-file", "from the environment", "from-the-configuration"] {
+            #expect(reader.known.cover("it printed `\(text)`") == "it printed `***`")
+        }
+    }
+
     @Test("headers are kept until they are refused, or until everything is read again")
     func renewal() async throws {
         let path = try folder.write("token", Array("old".utf8))

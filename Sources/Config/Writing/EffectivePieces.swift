@@ -46,7 +46,19 @@ struct EffectivePieces {
         return .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, piece($0.value)) })
     }
 
-    func templates(_ map: [String: Template]) -> EffectivePiece { mapping(map) { .value($0.inFile) } }
+    func templates(_ map: [String: Template]) -> EffectivePiece {
+        if map.isEmpty { return .value(.mapping([])) }
+        return .mapping(map.sorted { $0.key < $1.key }.map { ($0.key, template($0.value, as: $0.key)) })
+    }
+
+    /// - Parameter name: The name of a field with this value.
+    private func template(_ template: Template, as name: String = "") -> EffectivePiece {
+        // Placeholders are no secrets.
+        let isLiteral = template.pieces.allSatisfy { if case .text = $0 { true } else { false } }
+        let safe = isSecretName(name) && isLiteral ? Self.hidden : redacted(template.source)
+        guard hides, safe != template.source else { return .value(template.inFile) }
+        return .value(.text(safe), note: "a secret in it is not shown")
+    }
 
     private func destination(_ destination: DestinationSettings) -> EffectivePiece {
         let own = keys[destination.type] ?? []
@@ -75,7 +87,7 @@ struct EffectivePieces {
         case .duration(let duration): .value(duration.inFile)
         case .whole(let number): .value(number.inFile)
         case .path(let path): .value(path.inFile)
-        case .template(let template): .value(template.inFile)
+        case .template(let template): self.template(template)
         case .texts(let texts): .value(texts.inFile)
         case .wholes(let numbers): .value(numbers.inFile)
         case .map(let map): headers(map)
@@ -139,19 +151,8 @@ struct EffectivePieces {
         shown(words) == words ? nil : "a secret in it is not shown"
     }
 
-    /// A program and its arguments, without values after `--password=` or `--password`.
-    func shown(_ words: [String]) -> [String] {
-        guard hides else { return words }
-        var name: Substring?
-        return words.map { word in
-            let bare = word.drop { $0 == "-" }
-            defer { name = bare.startIndex == word.startIndex ? nil : bare }
-            if let name, bare.startIndex == word.startIndex, redacted("\(name)=\(word)") != "\(name)=\(word)" {
-                return "***"
-            }
-            return word[..<bare.startIndex] + redacted(String(bare))
-        }
-    }
+    /// A program and its arguments, without what may be a password.
+    func shown(_ words: [String]) -> [String] { hides ? ShownCommand(words).words : words }
 
     /// A person who knows the path can often do all that the hook can.
     func address(_ url: String) -> EffectivePiece {

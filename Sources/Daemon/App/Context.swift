@@ -60,6 +60,8 @@ struct Context: Sendable {
     let clocks: any Clocks
     let log: Log
     let configuration: CurrentConfiguration
+    /// They are hidden in what programs print.
+    let secrets = KnownSecrets()
 
     var settings: Settings { configuration.settings }
     var staging: StagingArea { configuration.value.staging }

@@ -94,8 +94,10 @@ package final class Daemon: Sendable {
                 questions: try await store.ask(settings.fileQuestions), since: clocks.wall()))
         let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         let addresses = AddressCache()
+        let secrets = SecretReader(known: context.secrets)
+        secrets.learn(ConfiguredSecrets(of: settings).sources)
         let factory = DestinationFactory(
-            kinds: kinds, transport: Transport(names: addresses), secrets: SecretReader(), clocks: clocks, log: log,
+            kinds: kinds, transport: Transport(names: addresses), secrets: secrets, clocks: clocks, log: log,
             traces: RequestTraces(clocks: clocks))
         let daemon = Daemon(
             context, try await SourceFolders(recordedIn: store, log), cards, addresses, factory, reloading)

@@ -106,6 +106,7 @@ final class ConfigurationReloader: Sendable {
         guard var new = prepared.configuration else { return prepared.view }
         do { new.questions = try await prepareFiles(of: new.settings) } catch { throw unreadable(error) }
         secrets.renew()
+        secrets.learn(ConfiguredSecrets(of: new.settings).sources)
         await apply(new, from: old)
         return prepared.view
     }

@@ -115,7 +115,7 @@ extension Stager {
             exports[asset.id] = Export(
                 command: settings.command, output: RemoteNaming(asset.identity).exported(settings).name,
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
-                relative: asset.identity.relative)
+                relative: asset.identity.relative, cover: context.secrets.cover)
             guard let servers = settings.servers else { continue }
             let payer = ProgramPayer.export(folder: asset.folder)
             if let hold = await policed.connections.scheduler.hold(on: payer) { holds[asset.id] = hold }

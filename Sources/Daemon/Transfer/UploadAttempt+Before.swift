@@ -39,12 +39,12 @@ extension UploadAttempt {
                 CrashPoint.reached("asked")
                 let text = "`before_upload` of \(place) skips it: \(reason)"
                 let failure = Failure(
-                    .local, code: .skipped, message: redacted(text), at: context.clocks.wall(),
+                    .local, code: .skipped, message: covered(text), at: context.clocks.wall(),
                     retryable: false)
                 return Verdict(outcome: .skipped(failure), wasAnswered: false)
             case .wait(let duration, let reason):
                 context.log.info(
-                    "`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": reason])
+                    "`before_upload` delays an upload", ["id": upload.id, "place": place, "reason": covered(reason)])
                 return waitVerdict(place, "delays it" + (reason.isEmpty ? "" : ": \(reason)"), duration)
             case .go(let more):
                 changes.name = more.name ?? changes.name
@@ -84,11 +84,14 @@ extension UploadAttempt {
         return try JSON.line(input)
     }
 
+    /// A program may repeat a secret.
+    private func covered(_ text: String) -> String { redacted(context.secrets.cover(text)) }
+
     private func waitVerdict(_ place: String, _ words: String, _ duration: Duration?) -> Verdict {
         let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         let wait = duration ?? retry.wait(afterFailures: 1, jitter: Random.jitter())
         let failure = Failure(
-            .local, code: .beforeUpload, message: redacted("`before_upload` of \(place) \(words)"),
+            .local, code: .beforeUpload, message: covered("`before_upload` of \(place) \(words)"),
             at: context.clocks.wall(), retryable: true)
         // Neither the destination's fault nor an attempt.
         return Verdict(
@@ -100,7 +103,7 @@ extension UploadAttempt {
         let retry = context.configuration.retry(folder: claim.upload.folder, destination: claim.upload.destination)
         if failures == 1 {
             context.log.warning(
-                "uploads wait for the answer of a program", ["place": place, "reason": redacted(words)])
+                "uploads wait for the answer of a program", ["place": place, "reason": covered(words)])
         }
         return waitVerdict(place, words, retry.wait(afterFailures: failures, jitter: Random.jitter()))
     }

@@ -8,20 +8,31 @@ struct ReportDocument {
         var lines: [String]
         /// Whether it shows only what the configuration says.
         var isOfConfiguration = false
+        /// Whether only Sluice wrote it: then `token: …` is a key and what is wrong about it, and no secret follows.
+        var isOwnText = false
     }
 
     var title: String
     var at: WallTime
     var sections: [Section] = []
+    /// Values that are hidden wherever they appear.
+    let secrets: KnownSecrets
 
-    init(title: String, at: WallTime) {
+    init(title: String, at: WallTime, hiding secrets: KnownSecrets = KnownSecrets()) {
+        self.secrets = secrets
         self.title = title
         self.at = at
     }
 
-    /// The last step for every line: whatever its source is, nothing that looks like a secret remains, and no control
-    /// character.
-    private func lines(of section: Section) -> [String] { section.lines.map { redacted(printable(withoutStyles($0))) } }
+    /// The last step for every line: whatever its source is, no secret of the configuration and nothing that looks like
+    /// one remains, and no control character.
+    private func lines(of section: Section) -> [String] {
+        // Together: a private key has several lines.
+        let text = section.lines.map { printable(withoutStyles($0)) }.joined(separator: "\n")
+        return redacted(secrets.cover(text), headers: !section.isOwnText).split(
+            separator: "\n", omittingEmptySubsequences: false
+        ).map(String.init)
+    }
 
     private var heading: String { "\(title), \(LocalTime(at).date) \(LocalTime(at).clock)" }
 

@@ -2,6 +2,7 @@ internal import API
 internal import Config
 internal import Control
 internal import Core
+internal import Credentials
 internal import Glibc
 internal import Linux
 
@@ -32,25 +33,28 @@ struct ReportSections {
     private var now: WallTime { call.now() }
 
     func document() async -> ReportDocument {
-        var report = ReportDocument(title: "Sluice report", at: now)
+        let secrets = SecretReader()
+        var report = ReportDocument(title: "Sluice report", at: now, hiding: secrets.known)
         let names: HiddenNames
-        (report.sections, names) = await all()
+        (report.sections, names) = await all(secrets)
         if hidesNames { report.hide(names) }
         return report
     }
 
     /// - Returns: The sections, and the names of the files in them.
-    private func all() async -> (sections: [ReportDocument.Section], names: HiddenNames) {
+    private func all(_ secrets: SecretReader) async -> (sections: [ReportDocument.Section], names: HiddenNames) {
         var sections: [ReportDocument.Section] = []
         var names = HiddenNames()
         func add(_ title: String, _ lines: [String], isOfConfiguration: Bool = false) {
             sections.append(
                 ReportDocument.Section(
-                    title: title, lines: lines.isEmpty ? ["nothing"] : lines, isOfConfiguration: isOfConfiguration))
+                    title: title, lines: lines.isEmpty ? ["nothing"] : lines, isOfConfiguration: isOfConfiguration,
+                    isOwnText: ["Configuration", "Checks"].contains(title)))
         }
         add("Versions", await versions())
         let loaded = await configuration { add("Configuration", $0, isOfConfiguration: $1) }
         if let settings = loaded?.settings {
+            await learn(ConfiguredSecrets(of: settings), by: secrets)
             names.roots = Set((settings.folders + settings.writtenFolders).map { $0.watch.path.display }).sorted()
         }
         if let loaded { add("Checks", await checks(loaded)) }
@@ -111,6 +115,16 @@ struct ReportSections {
     private func checks(_ loaded: LoadedSettings) async -> [String] {
         let machine = await MachineChecks.all(loaded.settings)
         return findingLines(machine + (await configurationFindings(loaded, call, contacts: !isOffline)), console)
+    }
+
+    /// Reads the secrets, so that the report can hide them. Commands are not run for that.
+    private func learn(_ configured: ConfiguredSecrets, by reader: SecretReader) async {
+        for source in configured.sources {
+            if case .command = source { continue }
+            // One that cannot be read is among the checks.
+            _ = try? await reader.read(source)
+        }
+        for part in configured.addressParts { reader.known.remember(part) }
     }
 
     private func disks(_ settings: Settings) async -> [String] {

@@ -12,13 +12,23 @@ struct ReportEndToEndTests {
         hookAddress: "Uq7canary1", query: "Qq7canary2", header: "Hq7canary3", token: "Tq7canary4", file: "Fq7canary5",
         environment: "Eq7canary6", hook: "Kq7canary7", proxy: "Pq7canary8", control: "Cq7canary9-long-enough",
         userInfo: "Iq7canary10", hookHeader: "Gq7canary11", hookEnvironment: "Nq7canary12", signature: "Sq7canary13",
-        uploadHeader: "Lq7canary14", viewer: "Vq7canary15-long-enough", proxyVariable: "Rq7canary16"
+        uploadHeader: "Lq7canary14", viewer: "Vq7canary15-long-enough", proxyVariable: "Rq7canary16",
+        argument: "Aq7canary17", metadata: "Mq7canary18", passed: "Zq7canary19"
     )
 
     @Test("it has every part, and no secret of any kind; with --hide-names no name of a file either")
     func secrets() async throws {
         let canary = Self.canaries
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        // What root's programs can read of the daemon.
+        let prying = try program(
+            fixture, "prying",
+            #"""
+            v=$(tr '\0' '\n' < /proc/$PPID/environ | sed -n 's/^CANARY=//p')
+            echo "it is $v, {\"password\": \"\#(canary.passed)\"}, $(printf %s "$v" | base64)" >&2
+            exit 1
+            """#)
+        let allowing = try program(fixture, "allowing", #"echo '{"answer": "go"}'"#)
         let file = fixture.folder.path.appending("secret-of-a-header")
         try Files.replace(file, with: Array(canary.file.utf8), mode: 0o600)
         fixture.destinationKeys = """
@@ -35,15 +45,19 @@ struct ReportEndToEndTests {
             """
             hooks: [{name: web, url: "http://127.0.0.1:9/\(canary.hookAddress)?x=\(canary.hookAddress)", on: [added], \
             secret: {literal: "\(canary.hook)"}, headers: {X-Hook: {literal: "\(canary.hookHeader)"}}}, \
-            {name: program, on: [added], command: [/bin/sh, -c, "env >&2; exit 1"]}]
+            {name: program, on: [added], command: [/bin/sh, -c, "env >&2; exit 1", -u, "me:\(canary.argument)"]}, \
+            {name: prying, on: [added], command: [\(prying.display)]}]
             """
+        ]
+        fixture.policyKeys = [
+            "before_upload: {command: [\(allowing.display), --user, \"me:\(canary.argument)\"]}"
         ]
         fixture.controlKeys = """
             , listen: "127.0.0.1:0", tokens: [{name: me, secret: {literal: "\(canary.control)"}}, \
             {name: wall, role: view, secret: {literal: "\(canary.viewer)"}}]
             """
         fixture.uploadTo = ["nas", "other"]
-        fixture.folderKeys = [#"exclude: ["by-hand/*"]"#]
+        fixture.folderKeys = [#"exclude: ["by-hand/*"]"#, "metadata: {authorization: Bearer \(canary.metadata)}"]
         try await fixture.startReceiver()
         try fixture.startDaemon(environment: [
             "CANARY": canary.environment, "HOOK_SECRET": canary.hookEnvironment,
@@ -68,7 +82,7 @@ struct ReportEndToEndTests {
         let signIns = try await signIns(fixture)
         try await eventually("both hooks have failed") {
             let log = try fixture.daemon?.standardError() ?? ""
-            return log.contains("hook=web") && log.contains("hook=program")
+            return ["hook=web", "hook=program", "hook=prying"].allSatisfy(log.contains)
         }
         for (format, marks) in [("html", ["<h2 id=", "Content-Security-Policy"]), ("markdown", ["## Checks"])] {
             let text = try #require(try await fixture.runVerb("report", ["--format", format]))
@@ -86,10 +100,17 @@ struct ReportEndToEndTests {
             for name in ["name-of-a-clip", "garden", "given-by-hand"] + planted {
                 #expect(!hidden.contains(name), "\(name) is in the report")
             }
-            // The log of a service is part of the report: what protects it there is that it never has a secret.
+            // The log of a service is part of the report.
             let log = try fixture.daemon?.standardError() ?? ""
             for secret in planted { #expect(!log.contains(secret), "\(secret) is in the log") }
+            #expect(!log.contains(base64(Array(canary.environment.utf8)).prefix(8)))
         }
+    }
+
+    private func program(_ fixture: DaemonFixture, _ name: String, _ script: String) throws -> FilePath {
+        let path = fixture.folder.path.appending(FilePath(name))
+        try Files.replace(path, with: Array("#!/bin/sh\n\(script)\n".utf8), mode: 0o755)
+        return path
     }
 
     /// Signs in as a browser does: by a link, and by a token.

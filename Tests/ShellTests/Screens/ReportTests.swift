@@ -36,6 +36,27 @@ struct ReportTests {
         #expect(!document.markdown.contains("\u{1B}") && !document.markdown.contains("\r"))
     }
 
+    @Test("secrets of the configuration are hidden in any text, and a private key over several lines")
+    func secrets() {
+        let secrets = KnownSecrets()
+        secrets.remember("s3cret-of-nas")
+        var document = ReportDocument(title: "Sluice report", at: WallTime(milliseconds: 0), hiding: secrets)
+        let lines = [
+            "bare s3cret-of-nas here", "coded \(base64(Array("me:s3cret-of-nas".utf8))) here",
+            #"{"pwd": "abcdef", "n": 1}"#,
+            "-----BEGIN PRIVATE KEY-----", "MIIEvQIBADAN", "-----END PRIVATE KEY-----", "token: it cannot be read",
+        ]
+        document.sections = [ReportDocument.Section(title: "Log", lines: lines)]
+        for secret in ["s3cret", base64(Array("s3cret".utf8)), "abcdef", "MIIE", "it cannot be read"] {
+            #expect(!document.markdown.contains(secret) && !document.html.contains(secret), "\(secret)")
+        }
+        for kept in ["bare *** here", #""n": 1}"#, "END PRIVATE KEY"] {
+            #expect(document.markdown.contains(kept), "\(kept)")
+        }
+        document.sections[0].isOwnText = true
+        #expect(document.markdown.contains("token: it cannot be read"))
+    }
+
     @Test("names are hidden in the log, in sentences, in addresses and as parts of paths; the same name has one mark")
     func names() {
         let written = Mutex("")

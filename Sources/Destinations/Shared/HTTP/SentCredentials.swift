@@ -4,52 +4,28 @@ internal import Transport
 
 /// The values of credentials that have left this process, with their parts (``SecretParts``).
 final class SentCredentials: Sendable {
-    private struct Known {
-        /// Credentials of the configuration. Each request adds the present ones; a command may make a new one every
-        /// hour.
-        var lasting: [Credential] = []
-        /// Values that servers gave for one upload each; the oldest are dropped.
-        var passing: [Set<String>] = []
-    }
-
-    private struct Credential {
-        let value: String
-        let spellings: [String]
-    }
-
-    private static let maxLasting = 128
+    /// Values that servers gave for one upload each; the oldest are dropped.
+    private let passing = Mutex<[Set<String>]>([])
+    /// Credentials of the configuration.
+    private let configured = KnownSecrets()
     private static let maxPassing = 128
-    /// Shorter values and parts are not hidden: they may be words of any message. (bytes)
-    private static let minLength = 8
     private static let minIDLength = 16
-    private let known = Mutex(Known())
     /// Of these every spelling is hidden.
     let addresses = AddressCover()
-    var values: [String] { known.withLock { known in known.lasting.flatMap { $0.spellings } + known.passing.joined() } }
+    var values: [String] { configured.spellings + passing.withLock { $0.flatMap { $0 } } }
     /// Of these a long part is hidden too. Others are addresses, whose beginnings are in many messages.
-    var lasting: [String] { known.withLock { known in known.lasting.flatMap { $0.spellings } } }
+    var lasting: [String] { configured.spellings }
 
-    func remember(_ value: String) { keep(value, isCookie: false) }
+    func remember(_ value: String) { configured.remember(value) }
 
     /// Remembers the value of a header.
-    func remember(header name: String, _ value: String) { keep(value, isCookie: Self.isCookie(name)) }
+    func remember(header name: String, _ value: String) { configured.remember(header: name, value) }
 
-    private func keep(_ value: String, isCookie: Bool) {
-        known.withLock { known in
-            // A value that is still in use stays among the newest.
-            if known.lasting.suffix(Self.maxLasting / 2).contains(where: { $0.value == value }) { return }
-            let spellings = Self.spellings(value, isCookie: isCookie)
-            known.lasting.removeAll { $0.value == value }
-            if !spellings.isEmpty { known.lasting.append(Credential(value: value, spellings: spellings)) }
-            known.lasting.removeFirst(max(0, known.lasting.count - Self.maxLasting))
-        }
-    }
-
-    func rememberForNow(_ value: String) { keep(passing: Set(Self.spellings(value, isCookie: false))) }
+    func rememberForNow(_ value: String) { keep(Set(KnownSecrets.spellings(value, isCookie: false))) }
 
     /// The same for the value of a header.
     func rememberForNow(header name: String, _ value: String) {
-        keep(passing: Set(Self.spellings(value, isCookie: Self.isCookie(name))))
+        keep(Set(KnownSecrets.spellings(value, isCookie: KnownSecrets.isCookie(header: name))))
     }
 
     /// Remembers the address of a request, which may give a right to an upload: the whole of it, its path, the id at its
@@ -70,27 +46,16 @@ final class SentCredentials: Sendable {
         }
         addresses.remember(secrets)
         let decoded = secrets.compactMap { PercentCoding.text(decoding: $0) }
-        keep(passing: Set((secrets + decoded).filter { $0.utf8.count >= Self.minLength }))
+        keep(Set((secrets + decoded).filter { $0.utf8.count >= KnownSecrets.minLength }))
     }
 
-    private func keep(passing values: Set<String>) {
+    private func keep(_ values: Set<String>) {
         if values.isEmpty { return }
-        known.withLock { known in
+        passing.withLock { passing in
             // A value that is still in use is among the newest.
-            known.passing.removeAll { $0 == values }
-            known.passing.append(values)
-            known.passing.removeFirst(max(0, known.passing.count - Self.maxPassing))
-        }
-    }
-
-    private static func isCookie(_ header: String) -> Bool { header.lowercased() == "cookie" }
-
-    private static func spellings(_ value: String, isCookie: Bool) -> [String] {
-        SecretParts.of(value, isCookie: isCookie).filter { $0.utf8.count >= minLength }.flatMap { part in
-            // Base 64 without padding also matches the padded form.
-            let coded = base64(Array(part.utf8)).replacing("=", with: "")
-            let inAddresses = coded.replacing("+", with: "-").replacing("/", with: "_")
-            return [part, coded] + (inAddresses == coded ? [] : [inAddresses])
+            passing.removeAll { $0 == values }
+            passing.append(values)
+            passing.removeFirst(max(0, passing.count - Self.maxPassing))
         }
     }
 }

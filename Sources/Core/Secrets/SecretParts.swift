@@ -1,7 +1,5 @@
-internal import Core
-
 /// The parts of a header's value that are secrets like the whole of it: a server may repeat one of them alone.
-enum SecretParts {
+package enum SecretParts {
     /// Marks between pairs of a name and a value: those of cookies, of parameters, and of a query.
     private static let marks: Set<UInt8> = Set("; ,&\t".utf8)
 
@@ -9,7 +7,7 @@ enum SecretParts {
     /// of its pairs (`name=value`), and user and password of the scheme `Basic`.
     ///
     /// - Parameter isCookie: The value of the header `Cookie`, whose pairs may have no name.
-    static func of(_ value: String, isCookie: Bool = false) -> [String] {
+    package static func of(_ value: String, isCookie: Bool = false) -> [String] {
         var parts = [value]
         // By bytes: a combining accent after a mark would make another `Character` of it.
         let bytes = value.utf8

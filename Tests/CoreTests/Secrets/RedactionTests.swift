@@ -17,6 +17,22 @@ struct RedactionTests {
             ("Authorization: Bearer abc.def", "Authorization: ***"),
             ("sent Bearer eyJhbGciOi.x and more", "sent Bearer *** and more"),
             ("said \"X-Api-Key: 1234\" twice", "said \"X-Api-Key: ***\" twice"),
+            (#"{"user": "ann", "password": "a\"b", "size": 3}"#, #"{"user": "ann", "password": "***", "size": 3}"#),
+            (#"said "{\"token\":\"abc\",\"n\":1}" twice"#, #"said "{\"token\":\"***\",\"n\":1}" twice"#),
+            (#"{"secret":"abc"#, #"{"secret":"***"#),
+            ("http://127.0.0.1:8080/#code=0123abcd", "http://127.0.0.1:8080/#code=***"),
+            (
+                "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.sFlKxw-_9 back", "got *** back"
+            ),
+            (
+                "-----BEGIN RSA PRIVATE KEY-----\\x0aMIIE+/=\\x0a-----END RSA PRIVATE KEY----- is there",
+                "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY----- is there"
+            ),
+            ("a\n-----BEGIN PRIVATE KEY-----\nMIIE+/=\nMIIF", "a\n-----BEGIN PRIVATE KEY-----***"),
+            (
+                "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
+                "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----"
+            ),
         ])
     func hides(_ text: String, _ shown: String) {
         #expect(redacted(text) == shown)
@@ -30,6 +46,12 @@ struct RedactionTests {
         ])
     func leaves(_ text: String) {
         #expect(redacted(text) == text)
+    }
+
+    @Test("in a text of our own the words after the name of a key stay; an address and a parameter do not")
+    func ownText() {
+        #expect(redacted("token: it is not set; password=abc", headers: false) == "token: it is not set; password=***")
+        #expect(redacted("sent Basic YWJjOmQ= to http://a:b@h", headers: false) == "sent Basic *** to http://***@h")
     }
 
     @Test("terminal control characters are escaped, and not twice")

@@ -26,15 +26,18 @@ private func actsOnTerminal(_ scalar: Unicode.Scalar) -> Bool {
     }
 }
 
-/// Returns `text` without secrets: users and passwords of URLs, values of parameters and headers that carry secrets,
-/// bearer and basic credentials. Each is replaced by `***`.
+/// Returns `text` without secrets: users and passwords of URLs, values of parameters, headers and fields that carry
+/// secrets, bearer and basic credentials, signed tokens and private keys. Each is replaced by `***`.
 ///
 /// This is the last line of defence, not the first: code that makes a message must leave secrets out.
-package func redacted(_ text: String) -> String {
+///
+/// - Parameter headers: Whether `name: value` is a header, up to the end of its line. In a text of our own it may be a
+///   key with what is wrong about it.
+package func redacted(_ text: String, headers: Bool = true) -> String {
     // None of the following matches without one of these characters; most lines have none.
-    guard text.utf8.contains(where: { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: " ") })
-    else { return text }
-    return withoutCredentials(withoutParameters(withoutUserInfo(text)))
+    guard text.utf8.contains(where: { "=: ".utf8.contains($0) }) || text.contains(signedTokenStart) else { return text }
+    let plain = withoutPrivateKeys(withoutSignedTokens(withoutUserInfo(text)))
+    return withoutCredentials(withoutParameters(withoutFields(plain), headers: headers))
 }
 
 /// Names whose value is always a secret, in lower case; so are names with one of `secretEndings`.
@@ -84,7 +87,7 @@ private func withoutUserInfo(_ text: String) -> String {
 }
 
 /// `name=value` and `name: value` with a secret's name keep only the name.
-private func withoutParameters(_ text: String) -> String {
+private func withoutParameters(_ text: String, headers: Bool) -> String {
     var out: [UInt8] = []
     let bytes = Array(text.utf8)
     var name: [UInt8] = []
@@ -98,11 +101,12 @@ private func withoutParameters(_ text: String) -> String {
             name.append(byte)
             continue
         }
-        let isHeader = byte == UInt8(ascii: ":")
+        let isHeader = byte == UInt8(ascii: ":") && headers
         guard byte == UInt8(ascii: "=") || isHeader, isSecret(String(decoding: name, as: UTF8.self), inQuery: inQuery)
         else {
             name = []
-            inQuery = byte == UInt8(ascii: "?") || byte == UInt8(ascii: "&")
+            // The fragment of a link that signs in is `#code=…`.
+            inQuery = "?&#".utf8.contains(byte)
             continue
         }
         name = []
@@ -121,6 +125,84 @@ private func withoutParameters(_ text: String) -> String {
         index = value.endIndex
     }
     return String(decoding: out, as: UTF8.self)
+}
+
+/// `"name": "value"` in JSON, also where the whole is a JSON string itself, with a secret's name keeps only the name.
+private func withoutFields(_ text: String) -> String {
+    let bytes = Array(text.utf8)
+    var out: [UInt8] = []
+    var index = 0
+    var name: [UInt8] = []
+    while index < bytes.count {
+        let byte = bytes[index]
+        let isQuote = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+        if isQuote, isSecretName(String(decoding: name, as: UTF8.self)), let value = quotedValue(after: bytes[index...])
+        {
+            out += bytes[index..<value.lowerBound] + Array("***".utf8)
+            index = value.upperBound
+        } else {
+            out.append(byte)
+            index += 1
+        }
+        if isNamePart(byte) { name.append(byte) } else { name = [] }
+    }
+    return String(decoding: out, as: UTF8.self)
+}
+
+/// Where the value is, if `rest` continues `"name` by `": "value"`.
+private func quotedValue(after rest: ArraySlice<UInt8>) -> Range<Int>? {
+    let quote = rest.prefix { $0 == UInt8(ascii: "\\") } + [UInt8(ascii: "\"")]
+    guard rest.starts(with: quote) else { return nil }
+    var rest = rest.dropFirst(quote.count).drop(while: isSpace)
+    guard rest.first == UInt8(ascii: ":") else { return nil }
+    rest = rest.dropFirst().drop(while: isSpace)
+    guard rest.starts(with: quote) else { return nil }
+    let start = rest.startIndex + quote.count
+    var end = start
+    while end < rest.endIndex, !rest[end...].starts(with: quote) {
+        // A quote in the value has one more backslash.
+        end += rest[end] == UInt8(ascii: "\\") && quote.count == 1 ? 2 : 1
+    }
+    return start..<min(end, rest.endIndex)
+}
+
+/// How a JSON Web Token begins: `{"` in base 64 (RFC 7519, section 3).
+private let signedTokenStart = "eyJ"
+
+/// A JSON Web Token: three parts in base 64 with dots between them (RFC 7515, section 3.1).
+private func withoutSignedTokens(_ text: String) -> String {
+    guard text.contains(signedTokenStart) else { return text }
+    var out: [UInt8] = []
+    var rest = Array(text.utf8)[...]
+    while let first = rest.first {
+        let word = rest.prefix { isNamePart($0) || $0 == UInt8(ascii: ".") }
+        let isToken =
+            word.starts(with: signedTokenStart.utf8) && word.count >= 24 && word.count { $0 == UInt8(ascii: ".") } >= 2
+        out += word.isEmpty ? [first] : isToken ? Array("***".utf8) : Array(word)
+        rest = rest.dropFirst(max(1, word.count))
+    }
+    return String(decoding: out, as: UTF8.self)
+}
+
+/// A private key in PEM (RFC 7468, section 10); of one that is cut off, what looks like its lines.
+private func withoutPrivateKeys(_ text: String) -> String {
+    var (out, rest) = ("", text[...])
+    while let start = rest.firstRange(of: "-----BEGIN "), let mark = rest[start.upperBound...].firstRange(of: "-----") {
+        let label = rest[start.upperBound..<mark.lowerBound]
+        guard label.hasSuffix("PRIVATE KEY") else {
+            out += rest[..<mark.upperBound]
+            rest = rest[mark.upperBound...]
+            continue
+        }
+        out += rest[..<mark.upperBound] + "***"
+        rest = rest[mark.upperBound...]
+        if let end = rest.firstRange(of: "-----END \(label)-----") {
+            rest = rest[end.lowerBound...]
+        } else {
+            rest = rest.drop { $0.isNewline || $0.isASCII && ($0.isLetter || $0.isNumber || "+/=".contains($0)) }
+        }
+    }
+    return out + rest
 }
 
 /// `Bearer abc` and `Basic abc` keep the first word.

@@ -1,7 +1,5 @@
-internal import Core
-
 /// An encoding in which a server may repeat a secret.
-enum SecretEncoding: CaseIterable {
+package enum SecretEncoding: CaseIterable {
     case plain
     /// RFC 8259, section 7.
     case json
@@ -15,14 +13,14 @@ enum SecretEncoding: CaseIterable {
     /// Returns `text` with every occurrence of one of `secrets` replaced by `***`, in any of the encodings.
     ///
     /// - Parameter cut: Secrets of which long parts are replaced too.
-    static func cover(_ secrets: [String], cut: [String] = [], in text: [UInt8]) -> [UInt8] {
+    package static func cover(_ secrets: [String], cut: [String] = [], in text: [UInt8]) -> [UInt8] {
         let parts = cut.compactMap { CutSecret($0) }
         // All are searched for before any is covered: the end of one may be part of another in another encoding.
         return masked(text, allCases.flatMap { $0.places(of: secrets, parts, in: text) })
     }
 
     /// Returns `text` with `***` in place of these ranges, which may overlap.
-    static func masked(_ text: [UInt8], _ ranges: [Range<Int>]) -> [UInt8] {
+    package static func masked(_ text: [UInt8], _ ranges: [Range<Int>]) -> [UInt8] {
         var out: [UInt8] = []
         var end = 0
         for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
@@ -53,7 +51,7 @@ enum SecretEncoding: CaseIterable {
 
     /// The bytes that are coded at the beginning of `rest`, and the length of the code; `nil` for a byte that
     /// represents itself.
-    func unit(_ rest: ArraySlice<UInt8>) -> (bytes: [UInt8], length: Int)? {
+    package func unit(_ rest: ArraySlice<UInt8>) -> (bytes: [UInt8], length: Int)? {
         switch (self, rest.first) {
         case (.json, UInt8(ascii: "\\")): Self.escaped(rest.dropFirst())
         case (.html, UInt8(ascii: "&")): Self.reference(rest.dropFirst())

@@ -1,0 +1,59 @@
+import Core
+import TestKit
+import Testing
+
+@Suite("Known secrets")
+struct KnownSecretsTests {
+    @Test("a secret is hidden in whatever base 64 it is part of, with either alphabet, and in other encodings")
+    func encodings() {
+        let secret = "päss/word>?~x"
+        let known = KnownSecrets()
+        known.remember(secret)
+        #expect(known.cover("it is \(secret).") == "it is ***.")
+        for before in ["", "u", "us", "user:", "Bearer "] {
+            for after in ["", "@", "@h", "@host"] {
+                let coded = base64(Array((before + secret + after).utf8))
+                for text in [coded, coded.replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")]
+                {
+                    let covered = known.cover("sent \(text) twice")
+                    #expect(covered.contains("***"), "\(text)")
+                    // The characters at both ends depend on the neighbours too.
+                    let left = covered.dropFirst(5).dropLast(6).replacing("***", with: "")
+                    #expect(left.utf8.count <= (before.utf8.count + after.utf8.count + 4) * 4 / 3 + 4, "\(covered)")
+                }
+            }
+        }
+        #expect(known.cover("at p%C3%A4ss%2Fword%3E%3F~x") == "at ***")
+    }
+
+    @Test("short values are words of any message and stay; a value that is still used outlives many others")
+    func bounds() {
+        let known = KnownSecrets()
+        known.remember("waiting")
+        #expect(known.cover("upload is waiting") == "upload is waiting")
+        known.remember("the-lasting-token")
+        for number in 0..<1000 {
+            known.remember("value-number-\(number)")
+            known.remember("the-lasting-token")
+        }
+        #expect(known.cover("the-lasting-token value-number-999") == "*** ***")
+        #expect(known.cover("value-number-0") == "value-number-0")
+    }
+
+    @Test("any generated secret is hidden in any text, in each encoding", arguments: 0..<50 as Range<UInt64>)
+    func generated(_ seed: UInt64) {
+        var dice = Dice(seed: seed)
+        let letters = Array("abcdefXYZ0189-_.~!/+=%&\"'\\<> äß🎥")
+        let known = KnownSecrets()
+        let secret = String(
+            (0..<Int.random(in: 12...40, using: &dice)).map { _ in letters.randomElement(using: &dice) ?? "a" })
+        known.remember(secret)
+        for (before, after) in [("", ""), ("token ", " is wrong"), ("{\"t\":\"", "\"}"), ("x", "y")] {
+            for form in [secret, base64(Array(secret.utf8)), PercentCoding.encode(secret.utf8)] {
+                let covered = known.cover(before + form + after)
+                #expect(!covered.contains(form), "\(secret) in \(covered)")
+                #expect(covered.hasPrefix(before) && covered.hasSuffix(after), "\(covered)")
+            }
+        }
+    }
+}
