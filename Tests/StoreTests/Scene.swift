@@ -15,12 +15,18 @@ struct Scene {
 
     static func file(_ name: String, size: Int64 = 100, modified: Int64 = 1_000, folder: String = "cam") -> SettledFile
     {
+        self.file(FilePath(name), size: size, modified: modified, folder: folder)
+    }
+
+    static func file(
+        _ name: FilePath, size: Int64 = 100, modified: Int64 = 1_000, folder: String = "cam"
+    ) -> SettledFile {
         SettledFile(
-            folder: folder, root: "/drop", relative: FilePath(name),
+            folder: folder, root: "/drop", relative: name,
             status: FileStatus(
                 device: 1, inode: 7, size: size, modified: modified, changed: modified, born: nil, mode: 0o100644),
             identity: FileIdentity(
-                folder: folder, relative: FilePath(name), size: size, modified: modified, inode: 7, born: nil,
+                folder: folder, relative: name, size: size, modified: modified, inode: 7, born: nil,
                 fileSystem: "uuid"),
             settledBy: .lease)
     }

@@ -188,7 +188,7 @@ complete -c sluice -n '__sluice_at list' -l list -d 'only this list: ongoing, co
 complete -c sluice -n '__sluice_at list' -l state -d 'only this state: cancelled, completed, expired, failed, finishing, opening, paused, queued, settling, staging, superseded, uploading or waiting' -x -a 'cancelled completed expired failed finishing opening paused queued settling staging superseded uploading waiting'
 complete -c sluice -n '__sluice_at list' -l destination -d 'only uploads to this destination' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at list' -l folder -d 'only files of this folder' -x -a '(__sluice_ask folders)'
-complete -c sluice -n '__sluice_at list' -l text -d 'only paths that contain this text' -x
+complete -c sluice -n '__sluice_at list' -l text -d 'only paths that contain this text, in upper or lower case' -x
 complete -c sluice -n '__sluice_at list' -l context -d 'only uploads with this context' -x
 complete -c sluice -n '__sluice_at list' -l since -d 'only uploads added since then: 18:00, 2026-11-20, 2026-11-20T18:00 or 2d (two days ago)' -x
 complete -c sluice -n '__sluice_at list' -l until -d 'only uploads added before then, in the same form' -x

@@ -23,7 +23,7 @@ struct UploadQueries: Sendable {
         filter.limit = query.limit + 1
         filter.destination = query.destination
         filter.folder = query.folder
-        filter.text = query.text.map { FilePath($0) }
+        filter.text = query.text.map { NameSearch($0) }
         filter.context = query.context
         filter.since = query.since
         filter.until = query.until

@@ -14,8 +14,8 @@ package struct UploadFilter: Sendable, Hashable {
     package var isHeld = false
     /// Only uploads whose file settles again.
     package var isUnsettled = false
-    /// Part of the path, as bytes.
-    package var text: FilePath?
+    /// Part of the path below the folder.
+    package var text: NameSearch?
     /// Pairs that their context must contain.
     package var context: [String: String] = [:]
     /// Only uploads that are older than this id.
@@ -114,10 +114,15 @@ package struct UploadLists<Access> {
         let bounds: [Connection.Value] = [.integer(range.upperBound), .integer(range.lowerBound)]
         let assets =
             if let text = filter.text {
-                try tx.connection.all(
-                    "SELECT id FROM asset WHERE id < ?1 AND id >= ?2 AND instr(relative, ?3) > 0 ORDER BY id DESC",
-                    bounds + [.blob(text.bytes)]
-                ) { $0.integer(0) }
+                try tx.connection.query(
+                    "SELECT id, relative FROM asset WHERE id < ?1 AND id >= ?2 ORDER BY id DESC", bounds
+                ) { row throws(StoreError) in
+                    var found: [Int64] = []
+                    while try row.next() {
+                        if row.withBytes(1, text.matches) { found.append(row.integer(0)) }
+                    }
+                    return found
+                }
             } else {
                 try tx.connection.all("SELECT id FROM asset WHERE id < ?1 AND id >= ?2 ORDER BY id DESC", bounds) {
                     $0.integer(0)

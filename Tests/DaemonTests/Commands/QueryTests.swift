@@ -32,6 +32,22 @@ struct QueryTests {
         #expect(second.next == nil)
     }
 
+    @Test("what a list shows of a name finds it again, in any case, also where its bytes are no text")
+    func text() async throws {
+        let scene = try await ComponentScene()
+        let names = ["Front DOOR.mp4", FilePath(bytes: Array("caf".utf8) + [0xE9] + Array("\u{202E} \\x41.mp4".utf8))]
+        for name in names { _ = try await scene.record(name) }
+        let shown = try await Self.queries(scene).list(ListQuery()).uploads
+        #expect(shown.count == 2)
+        for upload in shown {
+            for text in [upload.name, upload.name.replacing(".mp4", with: ".MP4"), upload.relative ?? ""] {
+                var query = ListQuery()
+                query.text = text
+                #expect(try await Self.queries(scene).list(query).uploads.map(\.id) == [upload.id], "\(text)")
+            }
+        }
+    }
+
     @Test("an unknown name in an empty list is refused")
     func unknownName() async throws {
         let scene = try await ComponentScene()

@@ -34,7 +34,8 @@ struct ListTests {
             var filter = UploadFilter.all
             if try one([true, false]) { filter.context["camera"] = try one(cameras + ["none"]) }
             if try one([true, false]) { filter.context["n"] = "1" }
-            if try one([true, false]) { filter.text = FilePath(try one(["x", "y1", "7"])) }
+            let text = try one(["x", "X", "Y1", "7"])
+            if try one([true, false]) { filter.text = NameSearch(text) }
             if try one([true, false]) { filter.folder = try one(["cam", "bee"]) }
             if try one([true, false]) { filter.destination = try one(["nas", "cloud"]) }
             if try one([true, false]) { filter.states = [try one([.staging, .queued])] }
@@ -50,7 +51,7 @@ struct ListTests {
                 let upload = row.upload
                 let added = (UploadID(upload.id)?.milliseconds ?? 0)
                 return filter.context.allSatisfy { upload.context[$0.key] == $0.value }
-                    && (filter.text.map { row.asset.identity.relative.display.contains($0.display) } ?? true)
+                    && (filter.text == nil || row.asset.identity.relative.display.contains(text.lowercased()))
                     && (filter.folder.map { $0 == upload.folder } ?? true)
                     && (filter.destination.map { $0 == upload.destination } ?? true)
                     && (filter.states.isEmpty || filter.states.contains(upload.state))
@@ -61,5 +62,30 @@ struct ListTests {
             let found = try await scene.store.rows(filter).map(\.upload.id)
             #expect(found == expected.prefix(filter.limit).map(\.upload.id), "seed \(seed), \(filter)")
         }
+    }
+
+    @Test("a text finds a path in any case, and a name that is no Unicode by what is displayed of it")
+    func texts() async throws {
+        let scene = try await Scene()
+        let names = [
+            FilePath("Front/DOOR 1.MP4"), FilePath(bytes: Array("caf".utf8) + [0xE9, 0x2E]), FilePath("a\\b"),
+        ]
+        for name in names {
+            let arrival = Scene.arrival(Scene.file(name))
+            _ = try await scene.store.write { tx in try tx.arrivals.record([arrival]) }
+        }
+        func found(_ text: String) async throws -> [FilePath] {
+            var filter = UploadFilter.all
+            filter.text = NameSearch(text)
+            return try await scene.store.rows(filter).map(\.asset.identity.relative)
+        }
+        for name in names {
+            #expect(try await found(name.display) == [name])
+            #expect(try await found(name.name.display) == [name])
+        }
+        #expect(try await found("t/door") == [names[0]])
+        #expect(try await found("CAF\\xE9") == [names[1]])
+        #expect(try await found("a\\") == [names[2]])
+        #expect(try await found("nothing").isEmpty)
     }
 }

@@ -21,7 +21,7 @@ extension Verb {
                 "only this state: " + enumerated(ListQuery.states, "or")),
             Option("destination", "NAME", takes: .destinations, "only uploads to this destination"),
             Option("folder", "NAME", takes: .folders, "only files of this folder"),
-            Option("text", "TEXT", "only paths that contain this text"),
+            Option("text", "TEXT", "only paths that contain this text, in upper or lower case"),
             Option("context", "NAME=VALUE", repeats: true, "only uploads with this context"),
             Option(
                 "since", "TIME",
