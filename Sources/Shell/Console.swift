@@ -88,7 +88,7 @@ extension Console {
         let isJournal = Log.Format.isJournal(STDERR_FILENO)
         return Console(
             isTerminal: isTerminal, size: { size(environment) },
-            colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && environment("TERM") != "dumb",
+            colour: isTerminal && (environment("NO_COLOR") ?? "").isEmpty && !isDumb(environment),
             environment: environment,
             failure: {
                 let code = trouble.load(ordering: .relaxed)
@@ -117,6 +117,13 @@ extension Console {
     /// start.
     package static func journalErrors(_ bytes: [UInt8]) -> [UInt8] {
         Array(bytes.split(separator: UInt8(ascii: "\n")).map { Array("<3>".utf8) + $0 + [UInt8(ascii: "\n")] }.joined())
+    }
+
+    /// Whether the terminal takes no escape sequences, or none is known that it takes (term(7)).
+    var isDumb: Bool { Self.isDumb(environment) }
+
+    private static func isDumb(_ environment: (String) -> String?) -> Bool {
+        ["", "dumb"].contains(environment("TERM") ?? "")
     }
 
     /// `$COLUMNS`, or the terminal's columns, or 100; and its rows.

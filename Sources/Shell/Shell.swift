@@ -59,7 +59,9 @@ package enum Shell {
         // Many verbs read secrets.
         Machine.forbidDumps()
         guard let verb = split(words).verb else { return nil }
-        if ["init", "edit", "top"].contains(verb) { return try Signals(keepsIgnored: true) }
+        if ["init", "edit"].contains(verb) { return try Signals(keepsIgnored: true) }
+        // A program that stopped as it is would leave the shell without a cursor and an echo.
+        if verb == "top" { return try Signals(Signals.Signal.usual + [.suspend], keepsIgnored: true) }
         guard ["run", "receive", "demo"].contains(verb) else { return nil }
         // The first two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()

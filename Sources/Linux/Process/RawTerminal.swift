@@ -51,8 +51,7 @@ package final class RawTerminal: Sendable {
     /// pressed again.
     package func suspend() throws(SystemError) {
         restore()
-        // To this thread: that returns when the process goes on.
-        raise(SIGTSTP)
+        Signals.Signal.suspend.obey()
         try enter()
     }
 

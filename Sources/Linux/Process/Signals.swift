@@ -7,10 +7,26 @@ internal import Synchronization
 /// Made in `main` before any other thread exists: threads inherit the blocked signals, and a signal that one of them
 /// does not block would end the process.
 package final class Signals: Sendable {
-    package enum Signal: CInt, Sendable, CaseIterable {
+    package enum Signal: CInt, Sendable {
         case hangUp = 1
         case interrupt = 2
         case terminate = 15
+        /// The request to stop until the shell continues the program (`SIGTSTP`).
+        case suspend = 20
+
+        /// Those that end a program, or make it read its settings again.
+        package static let usual: [Signal] = [.hangUp, .interrupt, .terminate]
+
+        /// Does to this process what the signal does where it is not handled. Returns when the process goes on.
+        package func obey() {
+            var (own, before) = (sigset_t(), sigset_t())
+            sigemptyset(&own)
+            sigaddset(&own, rawValue)
+            pthread_sigmask(SIG_UNBLOCK, &own, &before)
+            // To this thread alone: it is delivered before this returns.
+            raise(rawValue)
+            pthread_sigmask(SIG_SETMASK, &before, nil)
+        }
     }
 
     /// Each signal as it arrives. Signals of one kind that arrive before the first is read count once.
@@ -22,11 +38,13 @@ package final class Signals: Sendable {
     /// Blocks the signals in this thread, and ignores `SIGPIPE`, `SIGXFSZ` and `SIGIO` (sent for a lost lease) in the
     /// process.
     ///
-    /// - Parameter keepsIgnored: Whether a signal that this process was started to ignore stays so, as by `nohup`.
-    package init(keepsIgnored: Bool = false) throws(SystemError) {
+    /// - Parameters:
+    ///   - signals: Those that are handled.
+    ///   - keepsIgnored: Whether a signal that this process was started to ignore stays so, as by `nohup`.
+    package init(_ signals: [Signal] = Signal.usual, keepsIgnored: Bool = false) throws(SystemError) {
         Self.ignoreNuisances()
         // signalfd(2) reports a blocked signal even where it is ignored.
-        let numbers = Signal.allCases.map(\.rawValue).filter { !keepsIgnored || sluice_ignores_signal($0) == 0 }
+        let numbers = signals.map(\.rawValue).filter { !keepsIgnored || sluice_ignores_signal($0) == 0 }
         descriptor = try systemCall("signalfd", on: "INT, TERM, HUP") {
             sluice_signalfd(numbers, CInt(numbers.count))
         }

@@ -9,7 +9,7 @@ extension Verb {
         details: [
             "Shows running transfers with their progress, the queue with what holds it, destinations, ways, quotas and disk, "
                 + "and takes keys: `?` lists them. It follows the size of the window, and waits while the daemon restarts.",
-            "Without a terminal it prints the same once, as plain text.",
+            "Without a terminal, or with one that $TERM does not name, it prints the same once, as plain text.",
         ],
         options: [Option.config, Option.socket],
         examples: [
@@ -17,9 +17,11 @@ extension Verb {
             ("sluice top | less", "Prints the same once."),
         ]
     ) { call in
+        // Until it draws, there is nothing to give back.
+        call.signals?.whenOneArrives { $0.obey() }
         try await call.withClient { client in
             let facts = try await TopFacts(client, list: .ongoing, at: call.now())
-            let isScreen = call.console.isTerminal && RawTerminal.isHere && call.console.environment("TERM") != "dumb"
+            let isScreen = call.console.isTerminal && RawTerminal.isHere && !call.console.isDumb
             guard isScreen else {
                 for line in TopScreen.plain(facts, call.console, now: call.now()) { try call.console.line(line) }
                 return
@@ -39,7 +41,7 @@ private actor TopLoop {
         case facts(Result<TopFacts, any Error>)
         case answer(String, isError: Bool)
         case page(TopState.Page)
-        case end
+        case suspend, end
     }
 
     private let call: Invocation
@@ -77,7 +79,7 @@ private actor TopLoop {
             terminal.restore()
         }
         try call.console.raw(Self.ownScreen)
-        call.signals?.whenOneArrives { [report] _ in report.yield(.end) }
+        call.signals?.whenOneArrives { [report] in report.yield($0 == .suspend ? .suspend : .end) }
         let reader = Task { [report] in await Self.readKeys(terminal, report) }
         defer { reader.cancel() }
         try draw()
@@ -102,6 +104,7 @@ private actor TopLoop {
     private func handle(_ happening: Happening, _ terminal: RawTerminal) throws -> Bool {
         switch happening {
         case .end: return false
+        case .suspend: try suspend(terminal)
         case .tick: if clocks.monotonic().since(askedAt) >= Self.interval { ask() }
         case .keys(let keys):
             for key in keys {

@@ -30,9 +30,10 @@ struct TopScreen {
             below[below.count - 1] = console.styled(
                 "… \(panels.count - below.count + 1) more lines: `sluice status` has all", .dim)
         }
-        let above = header + uploadLines(layout.uploads) + below
-        let filling = Array(repeating: "", count: max(0, height - 1 - above.count))
-        return (above.prefix(max(0, height - 1)) + filling + [footer]).map { trimmed(Self.oneLine($0), to: width) }
+        let (above, footer) = (header + uploadLines(layout.uploads) + below, footer)
+        let room = max(0, height - footer.count)
+        let filling = Array(repeating: "", count: max(0, room - above.count))
+        return (above.prefix(room) + filling + footer).map { trimmed(Self.oneLine($0), to: width) }
     }
 
     /// Each line has one row of the screen.
@@ -42,7 +43,7 @@ struct TopScreen {
 
     /// Lines for uploads, with their title, and for what stands below.
     private var layout: (uploads: Int, panels: Int) {
-        let room = max(0, height - 1 - headerLines.count)
+        let room = max(0, height - footer.count - headerLines.count)
         let (wanted, below) = (max(2, facts.uploads.count + 1), panelLines.count)
         if wanted + below <= room { return (wanted, below) }
         // Each may have half of the screen, and what the other does not need.
@@ -208,15 +209,48 @@ struct TopScreen {
 
     // MARK: Footer
 
-    private var footer: String {
-        if let (command, upload) = state.question {
-            let verb = command == .cancel ? "Cancel" : "Take off its list"
-            return console.styled("\(verb): \(printable(upload.name)) to \(printable(upload.destination))? y/n", .bold)
+    private var footer: [String] {
+        if let question = state.question { return questionLines(question.text).map { console.styled($0, .bold) } }
+        if let answer = state.answer { return [console.styled(printable(answer.text), answer.isError ? .red : .green)] }
+        return [
+            console.styled(
+                "q quit  ? keys  Tab \(state.list.rawValue)  w why  Enter show  p pause  r resume  t retry  c cancel  "
+                    + "+ - priority", .dim)
+        ]
+    }
+
+    /// A question in as many lines as it needs, at most half of the screen. The keys that answer it are always there:
+    /// a text that is too long loses its middle.
+    private func questionLines(_ text: String) -> [String] {
+        let (keys, most) = ("y/n", max(1, height / 2))
+        let whole = broken("\(text) \(keys)", atSpaces: true)
+        if whole.count <= most { return whole }
+        // A wide letter may leave a column free at the end of each line.
+        let room = most * (width - 1) - keys.count - 1
+        var lines = broken(cut(text, to: max(0, room)), atSpaces: false)
+        if let last = lines.last, displayWidth(last) + 1 + keys.count <= width || last.isEmpty {
+            lines.removeLast()
+            lines.append(last.isEmpty ? keys : "\(last) \(keys)")
+        } else {
+            lines.append(keys)
         }
-        if let answer = state.answer { return console.styled(printable(answer.text), answer.isError ? .red : .green) }
-        return console.styled(
-            "q quit  ? keys  Tab \(state.list.rawValue)  w why  Enter show  p pause  r resume  t retry  c cancel  + - priority",
-            .dim)
+        return lines
+    }
+
+    /// A text in lines of the screen's width.
+    private func broken(_ text: String, atSpaces: Bool) -> [String] {
+        var lines: [String] = []
+        var rest = Self.oneLine(text)
+        while displayWidth(rest) > width {
+            var line = trimmed(rest, to: width)
+            if atSpaces, rest.dropFirst(line.count).first != " ", let space = line.lastIndex(of: " ") {
+                line = String(line[...space])
+            }
+            if line.isEmpty { break }
+            rest = String(rest.dropFirst(line.count).drop { $0 == " " })
+            lines.append(line)
+        }
+        return lines + [rest]
     }
 
     private func pageLines(_ page: TopState.Page) -> [String] {

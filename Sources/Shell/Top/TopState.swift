@@ -31,7 +31,24 @@ struct TopState: Sendable {
     private(set) var chosen: String?
     var page: Page?
     /// A command that waits for `y`.
-    private(set) var question: (command: Command, upload: UploadView)?
+    struct Question: Sendable {
+        var command: Command
+        /// `nil`: it concerns everything.
+        var upload: UploadView?
+
+        var text: String {
+            let verb =
+                switch command {
+                case .cancel: "Cancel"
+                case .pauseAll: "Pause"
+                case .resumeAll: "Resume"
+                default: "Take off its list"
+                }
+            return verb + (upload.map { ": \(printable($0.name)) to \(printable($0.destination))?" } ?? " everything?")
+        }
+    }
+
+    private(set) var question: Question?
     /// The answer to the last command, until a key is pressed.
     var answer: (text: String, isError: Bool)?
     /// When the daemon stopped answering, and why.
@@ -66,8 +83,8 @@ struct TopState: Sendable {
             return .refresh
         case .letter("q"): return .quit
         case .letter("?"), .letter("h"): page = Page(title: "Keys", lines: Self.help)
-        case .letter("P"): return .run(.pauseAll, upload: nil)
-        case .letter("R"): return .run(.resumeAll, upload: nil)
+        case .letter("P"): question = Question(command: .pauseAll)
+        case .letter("R"): question = Question(command: .resumeAll)
         default: return pressOnUpload(key, uploads.isEmpty ? nil : uploads[now])
         }
         return .none
@@ -83,8 +100,8 @@ struct TopState: Sendable {
         case .letter("t"): return .run(.retry, upload: upload)
         case .letter("+"): return .run(.priority(min(1000, upload.priority + 1)), upload: upload)
         case .letter("-"): return .run(.priority(max(-1000, upload.priority - 1)), upload: upload)
-        case .letter("c"): question = (.cancel, upload)
-        case .letter("x"): question = (.remove, upload)
+        case .letter("c"): question = Question(command: .cancel, upload: upload)
+        case .letter("x"): question = Question(command: .remove, upload: upload)
         default: break
         }
         return .none
@@ -118,11 +135,11 @@ struct TopState: Sendable {
         "w                   why it waits, or by which way it goes",
         "Enter, i            everything about it",
         "p, r                pause it, resume it",
-        "P, R                pause everything, resume everything",
+        "P, R                pause everything, resume everything; it asks first",
         "t                   retry it",
         "+, -                raise its priority, lower it",
-        "c                   cancel it",
-        "x                   take it off its list, once it has ended",
+        "c                   cancel it; it asks first",
+        "x                   take it off its list, once it has ended; it asks first",
         "Ctrl-Z              stop, until the shell continues it (fg)",
         "q, Ctrl-C           leave",
     ]

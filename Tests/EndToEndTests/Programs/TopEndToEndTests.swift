@@ -41,6 +41,23 @@ struct TopEndToEndTests {
         }
 
         var text: String { get async throws { try await run(["capture-pane", "-p"]) } }
+        /// The process of a program that the window's shell has started.
+        func process(of program: FilePath) async throws -> pid_t {
+            let shell = try await run(["display", "-p", "#{pane_pid}"]).trimmed
+            func text(_ path: String) -> String? {
+                (try? Files.read(FilePath(path), limit: 1 << 16)).map { String(decoding: $0, as: UTF8.self) }
+            }
+            return try await eventually("the shell has started \(program)") {
+                // The window's shell has started the one that runs the program.
+                var rest = [String(shell)]
+                while let id = rest.popLast() {
+                    if text("/proc/\(id)/cmdline")?.hasPrefix(program.display + "\0") == true { return pid_t(id) }
+                    rest += (text("/proc/\(id)/task/\(id)/children") ?? "").split(separator: " ").map(String.init)
+                }
+                return nil
+            }
+        }
+
         func press(_ keys: String...) async throws { try await run(["send-keys"] + keys) }
         func end() async throws { try await run(["kill-server"]) }
     }
@@ -118,8 +135,10 @@ struct TopEndToEndTests {
             try await window.press("+")
             try await shows(window, "priority 1: clip-")
             #expect(try await fixture.runVerb("list", ["--json"])?.contains("\"priority\":1") == true)
-            try await window.press("c")
-            try await shows(window, "y/n")
+            try await window.press("P")
+            try await shows(window, "Pause everything? y/n")
+            try await window.press("n", "c")
+            try await shows(window, "Cancel: clip-")
             try await window.press("y")
             try await shows(window, "cancelled clip-", "2 ongoing")
             fixture.killDaemon()
@@ -162,6 +181,55 @@ struct TopEndToEndTests {
             throw error
         }
         try await window.end()
+    }
+
+    @Test(
+        "a request to stop gives the terminal back like Ctrl-Z, and `fg` shows the screen again",
+        .enabled(if: Self.isPossible, Self.needed))
+    func stopped() async throws {
+        let fixture = try await scene()
+        let window = try await Window(fixture.folder.path, width: 120, height: 40, ["bash", "--norc", "-i"])
+        do {
+            try await window.press("'\(fixture.binary.display)' top --config '\(fixture.config.display)'", "Enter")
+            for _ in 0..<2 {
+                try await shows(window, "3 ongoing", "q quit")
+                kill(try await window.process(of: fixture.binary), SIGTSTP)
+                try await shows(window, "Stopped")
+                #expect(try await window.run(["display", "-p", "#{alternate_on} #{cursor_flag}"]) == "0 1\n")
+                try await window.press("echo pcr+-$((1+1))", "Enter")
+                try await shows(window, "pcr+-2")
+                try await window.press("clear; fg", "Enter")
+            }
+            try await shows(window, "3 ongoing", "q quit")
+            try await window.press("q")
+            try await window.press("echo ended with $?", "Enter")
+            try await shows(window, "ended with 0")
+            #expect(try await fixture.runVerb("list", ["--json"])?.contains("paused") == false)
+        } catch {
+            try await window.end()
+            throw error
+        }
+        try await window.end()
+    }
+
+    @Test(
+        "a terminal that is not known, or takes no sequences, gets the plain text once",
+        .enabled(if: Self.isPossible, Self.needed), arguments: [["-u", "TERM"], ["TERM=dumb"], ["TERM="]])
+    func dumb(_ environment: [String]) async throws {
+        let fixture = try await scene()
+        let typed = fixture.folder.path.appending("typed")
+        let program =
+            "env \(environment.joined(separator: " ")) \(fixture.binary.display) top --config \(fixture.config.display)"
+        let window = try await Window(
+            fixture.folder.path, width: 120, height: 40, ["script", "-qec", program, typed.display])
+        do {
+            try await shows(window, "clip-0.mp4", "DESTINATIONS", "ended with 0")
+        } catch {
+            try await window.end()
+            throw error
+        }
+        try await window.end()
+        #expect(try !Files.read(typed, limit: 1 << 20).contains(0x1B))
     }
 
     @Test("without a terminal it prints once, as plain text; without a daemon it says so")

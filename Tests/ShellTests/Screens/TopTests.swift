@@ -105,13 +105,42 @@ struct TopTests {
         #expect(press(.letter("y")) == .none)
         #expect(press(.letter("c"), .letter("y")) == .run(.cancel, upload: uploads[1]))
         #expect(press(.letter("x"), .letter("y")) == .run(.remove, upload: uploads[1]))
-        #expect(press(.letter("P")) == .run(.pauseAll, upload: nil))
+        for (key, command) in [("P", .pauseAll), ("R", .resumeAll)] as [(Character, TopState.Command)] {
+            #expect(press(.letter(key)) == .none)
+            #expect(press(.letter("n")) == .none)
+            #expect(press(.letter(key), .letter("y")) == .run(command, upload: nil))
+        }
         #expect(press(.letter("c"), .interrupt) == .quit)
         #expect(press(.escape) == .none && state.question == nil)
         #expect(press(.tab) == .refresh && state.list == .failed)
         #expect(press(.letter("?")) == .none && state.page?.title == "Keys")
         #expect(press(.letter("q")) == .none && state.page == nil)
         #expect(press(.letter("q")) == .quit)
+    }
+
+    @Test("a question is answerable in a window of any size: it has more lines, and loses its middle before its keys")
+    func questions() {
+        var upload = Self.upload(1)
+        upload.name = "a rather long name\u{1B}[2J of a recording 録画 of the front door.mp4"
+        var facts = Self.facts(3)
+        facts.uploads[0] = upload
+        for key in "cxPR" {
+            var state = TopState()
+            _ = state.press(.letter(key), facts.uploads, page: 5)
+            let question = state.question?.text ?? ""
+            for (width, height) in [
+                (20, 5), (20, 24), (21, 6), (40, 12), (80, 24), (5, 4), (9, 4), (9, 7), (7, 1), (3, 1),
+            ] {
+                let lines = Self.screen(facts, state, width: width, height: height).lines.map(withoutStyles)
+                #expect(lines.count == height, "\(width) x \(height)")
+                #expect(lines.allSatisfy { displayWidth($0) <= width }, "\(width) x \(height): \(lines)")
+                #expect(lines.last?.hasSuffix("y/n") == true, "\(width) x \(height): \(lines)")
+                if width >= 20, height >= 12 {
+                    let text = lines.joined().filter { $0 != " " }
+                    #expect(text.hasSuffix("\(question)y/n".filter { $0 != " " }), "\(width) x \(height): \(lines)")
+                }
+            }
+        }
     }
 
     @Test("with an empty list no key does anything to an upload")
