@@ -92,6 +92,11 @@ enum ContentCoding {
     }
 }
 
+/// The bytes that were compressed with gzip; `nil` for others, and for more than `limit` bytes.
+package func unpacked(gzip bytes: [UInt8], limit: Int) -> [UInt8]? {
+    try? ContentCoding.decode(bytes, ["gzip"], limit: limit)
+}
+
 extension Response {
     /// Headers that describe the coded body, and are wrong for the decoded text: sizes and tags are never taken from
     /// it.

@@ -225,6 +225,29 @@ struct WebSessionTests {
         await scene.end()
     }
 
+    @Test("a client that takes no gzip gets each file of the page as it is, with a tag of its own")
+    func plainAssets() async throws {
+        let scene = try await BrowserScene()
+        let index = try await scene.ask("GET", "/")
+        let text = String(decoding: index.body, as: UTF8.self)
+        #expect(index.status == 200 && index.headers["Content-Encoding"] == nil)
+        #expect(text.hasPrefix("<!doctype html>") && text.hasSuffix("</html>\n"))
+        #expect(index.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
+        let packed = try await scene.ask("GET", "/", [("Accept-Encoding", "br, gzip")])
+        let tag = try #require(index.headers["ETag"])
+        #expect(packed.headers["ETag"] != tag)
+        #expect(try await scene.ask("GET", "/", [("If-None-Match", tag)]).status == 304)
+        for refusing in ["identity", "gzip;q=0", "br, gzip; q=0.0", "", "*"] {
+            let plain = try await scene.ask("GET", "/", [("Accept-Encoding", refusing)])
+            #expect(plain.body == index.body && plain.headers["Vary"] == "Accept-Encoding", "\(refusing)")
+        }
+        for file in EmbeddedPage.files {
+            let plain = try await scene.ask("GET", "/assets/" + file.name)
+            #expect(plain.status == 200 && !plain.body.isEmpty, "\(file.name)")
+        }
+        await scene.end()
+    }
+
     @Test("without a page there is neither a file of it nor a way to sign in")
     func none() async throws {
         let scene = try await BrowserScene(servesPage: false)

@@ -1,4 +1,5 @@
 internal import Core
+internal import Transport
 internal import WebServer
 
 /// The files of the web page, which are part of the program.
@@ -33,20 +34,30 @@ enum PageAssets {
             reply.headers += headers
             return reply
         }
-        let tag = "\"\(file.digest)\""
-        let head = headers + [("ETag", tag), ("Content-Type", type(of: name))]
+        let isPacked = acceptsGzip(request.headers["accept-encoding"] ?? "")
+        // A strong tag is that of the bytes that are sent (RFC 9110, section 8.8.3.3).
+        let tag = "\"\(file.digest)\(isPacked ? "" : "-plain")\""
+        var head = headers + [("ETag", tag), ("Content-Type", type(of: name))]
         // RFC 9110, section 13.1.2.
         if let known = request.headers["if-none-match"], known.contains(tag) {
             return WebReply(status: 304, headers: head, body: .none)
         }
-        guard request.headers["accept-encoding"]?.lowercased().contains("gzip") == true else {
-            var reply = WebReply.text(406, "the web page is sent with the coding gzip alone: `curl --compressed`")
-            reply.headers += headers
-            return reply
-        }
-        let text = file.gzip.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }
+        let packed = bytes(base64: file.gzip.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }) ?? []
+        if isPacked { head.append(("Content-Encoding", "gzip")) }
         return WebReply(
-            status: 200, headers: head + [("Content-Encoding", "gzip")], body: .bytes(bytes(base64: text) ?? []))
+            status: 200, headers: head, body: .bytes(isPacked ? packed : unpacked(gzip: packed, limit: limit) ?? []))
+    }
+
+    /// The most bytes of all files together.
+    private static let limit = 250_000
+
+    /// RFC 9110, section 12.5.3.
+    private static func acceptsGzip(_ header: String) -> Bool {
+        header.lowercased().split(separator: ",").contains { item in
+            let parts = item.split(separator: ";").map { $0.filter { $0 != " " && $0 != "\t" } }
+            guard parts.first == "gzip" else { return false }
+            return !parts.dropFirst().contains { $0.hasPrefix("q=") && Double($0.dropFirst(2)) == 0 }
+        }
     }
 
     private static func type(of name: String) -> String {
