@@ -27,6 +27,7 @@ class FakeDaemon:
         self.seq = 1000
         self.commands = []
         self.refusals = {}  # path of a command: how it is refused
+        self.silent = set()  # paths that are answered only when they are no longer in here
         self.paused = []
         self.exceptions = []
         self.changed = {}  # id of an upload: what differs from its made-up view
@@ -261,6 +262,8 @@ class FakeHandler(Handler):
         daemon = self.daemon
         kind, _, reference = path.removeprefix("/v1/").partition("/")
         reference = urllib.parse.unquote(reference)
+        while path in daemon.silent and not daemon.stopped.wait(0.05):
+            pass
         if path == "/v1/events":
             return self.events(query)
         if path == "/v1/bytes":

@@ -69,6 +69,21 @@ class AxeTest(PageTest):
                 self.go(view, page)
                 self.check_axe(page)
 
+    def test_axe_finds_nothing_where_there_is_no_view_and_with_a_refused_file(self):
+        for scheme in ("light", "dark"):
+            page = self.open_page(self.open_context(color_scheme=scheme))
+            self.sign_in(page=page)
+            page.get_by_role("button", name="Add files…").click()
+            page.locator("dialog").get_by_label("Files").set_input_files(
+                [{"name": "a\x1b.mp4", "mimeType": "video/mp4", "buffer": b"x"}])
+            page.locator("dialog").get_by_role("button", name="Add", exact=True).click()
+            expect(page.get_by_role("alert")).to_contain_text("control character")
+            self.check_axe(page)
+            page.keyboard.press("Escape")
+            page.evaluate("location.hash = '#/nonsense'")
+            expect(page.get_by_role("heading", name="No such view")).to_be_visible()
+            self.check_axe(page)
+
     def test_axe_finds_nothing_when_signing_in_and_when_the_daemon_is_lost(self):
         for scheme in ("light", "dark"):
             page = self.open_page(self.open_context(color_scheme=scheme))
@@ -158,6 +173,70 @@ class KeyboardTest(PageTest):
         page.get_by_role("button", name="Remove 1 upload").press("Enter")
         expect(page.locator("dialog")).to_have_count(0)
         page.wait_for_function("() => document.activeElement.closest('.row')?.dataset.row === '2'")
+
+
+SMALL = """smallest => [...document.querySelectorAll('a[href], button, input, select')]
+  .filter(node => node.checkVisibility()).map(node => [node, node.getBoundingClientRect()])
+  .filter(([node, { width, height }]) => Math.min(width, height) < smallest)
+  .map(([node, { width, height }]) => `${node.tagName} ${node.textContent || node.ariaLabel} ${width} x ${height}`)"""
+
+
+class TargetTest(PageTest):
+    """Places to press: WCAG 2.2, 2.5.8."""
+
+    def check_targets(self, page, smallest, only=""):
+        for view in (*VIEWS, "history?list=failed"):
+            with self.subTest(view=view):
+                self.go(view, page)
+                self.expect_large(page, smallest, only)
+        self.go("queue", page)
+        page.locator(".row a").first.click()
+        expect(page.get_by_role("heading", name="File", exact=True)).to_be_visible()
+        self.expect_large(page, smallest, only)
+        page.keyboard.press("Escape")
+        for name in ("Pause…", "Limit rate…", "Add files…", "Allow folder garden"):
+            with self.subTest(dialog=name):
+                self.go("now", page)
+                page.get_by_role("button", name=name, exact=True).first.click()
+                self.expect_large(page, smallest, only)
+                page.keyboard.press("Escape")
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.get_by_label("Token")).to_be_visible()
+        self.expect_large(page, smallest, only)
+
+    def expect_large(self, page, smallest, only):
+        found = page.evaluate(SMALL, smallest)
+        self.assertEqual([each for each in found if each.startswith(only)], [])
+
+    def test_every_control_has_24_pixels_each_way(self):
+        for width in (360, 1440):
+            page = self.open_page(self.open_context(viewport={"width": width, "height": 800}))
+            self.check_targets(self.sign_in(page=page), 24)
+
+    def test_the_buttons_have_40_pixels_under_a_finger(self):
+        for width in (360, 800):
+            page = self.open_page(self.open_context(
+                viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True))
+            self.check_targets(self.sign_in(page=page), 40, "BUTTON")
+
+    def test_under_a_finger_nothing_of_a_row_lies_over_another_part(self):
+        for width in (360, 800, 1440):
+            page = self.open_page(self.open_context(
+                viewport={"width": width, "height": 800}, has_touch=True, is_mobile=True))
+            self.sign_in("queue", page)
+            page.locator(".row").first.wait_for()
+            boxes = page.evaluate("""() => [...document.querySelectorAll('.row')].slice(0, 5).map(row => [row,
+              ...row.querySelectorAll('.row-choice, .row-name, .row-commands button')].map(node => {
+                const { left, top, right, bottom } = node.getBoundingClientRect();
+                return [left, top, right, bottom];
+              }))""")
+            for row, *parts in boxes:
+                for part in parts:
+                    self.assertTrue(row[1] <= part[1] and part[3] <= row[3], f"{width}: {part} is not in {row}")
+                for index, one in enumerate(parts):
+                    for other in parts[:index]:
+                        apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+                        self.assertTrue(apart, f"{width}: {one} over {other}")
 
 
 class LayoutTest(PageTest):

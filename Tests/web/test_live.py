@@ -64,6 +64,18 @@ class LiveTest(PageTest):
         expect(page.locator(".heading [role=status]")).to_have_text("63 uploads")
         expect(page.get_by_role("button", name="Pause…")).to_be_enabled()
 
+    def test_a_daemon_that_takes_questions_and_answers_none_is_shown_within_thirteen_seconds(self):
+        for path in ("/v1/events", "/v1/status"):
+            with self.subTest(path=path):
+                self.daemon.silent.add(path)
+                page = self.sign_in(page=self.open_page(self.open_context()))
+                notice = page.locator("#connection")
+                expect(notice).to_contain_text("No connection to the daemon since", timeout=13_000)
+                expect(notice).to_contain_text("it does not answer")
+                self.daemon.silent.clear()
+                page.get_by_role("button", name="Try now").click()
+                expect(notice).to_be_hidden()
+
     def test_a_daemon_that_forgot_its_sessions_asks_for_the_token_and_goes_on(self):
         page = self.sign_in("queue?folder=garden")
         self.wait(lambda: self.daemon.subscribers, "the stream is open")

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import secrets
+import signal
 import subprocess
 import unittest
 
@@ -16,6 +17,7 @@ VIEW_TOKEN = os.environ.get("SLUICE_WEB_VIEW_TOKEN")
 FOLDER = os.environ.get("SLUICE_WEB_FOLDER")
 STOP = os.environ.get("SLUICE_WEB_STOP")
 START = os.environ.get("SLUICE_WEB_START")
+PID = os.environ.get("SLUICE_WEB_PID")
 # A file settles before it is an upload.
 SETTLED = 90_000
 
@@ -90,6 +92,19 @@ class RealTest(unittest.TestCase):
         self.go("check")
         page.get_by_role("button", name="Run check").click()
         expect(page.locator(".findings .card").first).to_be_visible(timeout=60_000)
+
+    @unittest.skipUnless(PID, "SLUICE_WEB_PID is not set")
+    def test_a_frozen_daemon_is_shown_as_away_and_found_again(self):
+        page = self.page
+        with page.expect_response(lambda answer: "v1/events" in answer.url):
+            self.sign_in()
+        process = int(pathlib.Path(PID).read_text())
+        os.kill(process, signal.SIGSTOP)
+        try:
+            expect(page.locator("#connection")).to_contain_text("No connection to the daemon since", timeout=13_000)
+        finally:
+            os.kill(process, signal.SIGCONT)
+        expect(page.locator("#connection")).to_be_hidden(timeout=30_000)
 
     def test_pausing_and_resuming_everything_is_shown(self):
         self.sign_in()

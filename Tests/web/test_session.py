@@ -13,6 +13,27 @@ class SessionTest(PageTest):
         self.assertNotIn("code", page.url)
         self.assertEqual(page.evaluate("history.length"), 2, "the code stays in no entry of the history")
 
+    def test_an_address_that_names_no_view_says_so_and_leads_to_the_others(self):
+        page = self.sign_in()
+        heading = page.get_by_role("heading", name="No such view")
+        for address in ("#/nonsense", "#/toString?upload=1", "#/__proto__", "#nowhere", "#/<img src=x onerror=alert(1)>"):
+            with self.subTest(address=address):
+                page.evaluate("address => { location.hash = address; }", address)
+                expect(heading).to_be_visible()
+                expect(page.locator("main code")).to_have_text(page.evaluate("location.hash"))
+                expect(page).to_have_title("No such view · Sluice")
+                expect(page.locator("#views [aria-current]")).to_have_count(0)
+        expect(heading).to_be_focused()
+        page.get_by_role("link", name="Show what happens now").click()
+        expect(page.get_by_role("heading", name="Now", exact=True)).to_be_focused()
+        page.goto(f"{self.daemon.url}#/nonsense")
+        page.reload()
+        expect(heading).to_be_visible()
+        self.go("queue")
+        for address in ("", "#", "#/"):
+            page.evaluate("address => { location.hash = address; }", address)
+            expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
     def test_a_used_code_is_refused_with_the_reason(self):
         code = self.daemon.sessions.code()
         self.daemon.sessions.open(None, code)

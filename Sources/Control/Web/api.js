@@ -11,6 +11,11 @@ export class Failure extends Error {
   }
 }
 
+/** The daemon sends a comment every 5 s into the stream of events: without a byte for this long, it is lost. */
+export const SILENCE = 11_000;
+/** For questions that the daemon answers from memory. */
+export const soon = () => ({ signal: AbortSignal.timeout(SILENCE) });
+
 let token = null;
 
 /** The person who is signed in: `name`, `role`, `until`; `null` before signing in. */
@@ -131,7 +136,7 @@ export async function signInWithToken(typed) {
 
 /** After a reload of the page: the cookie may still be valid. */
 export async function resumeSession() {
-  session.person = await request("GET", "v1/session");
+  session.person = await request("GET", "v1/session", soon());
   return session.person;
 }
 

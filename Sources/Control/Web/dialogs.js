@@ -1,7 +1,7 @@
 // Dialogs: confirmations with count and scope, and the questions that some commands ask first.
 
 import { send } from "./api.js";
-import { announce, button, element, fill, foreign, icon, setText } from "./dom.js";
+import { announce, button, element, fill, foreign, icon, setText, visibly } from "./dom.js";
 import { bytes, count, files, percent } from "./format.js";
 import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText,
   showResult } from "./actions.js";
@@ -289,7 +289,7 @@ export async function command(name, uploads, place) {
 /** Asks where files go that were dropped or chosen, and sends them one after another. */
 export async function addDialog(chosen = []) {
   if (!(await ensureUnlocked())) return false;
-  const list = element("ul", { class: "names" });
+  const list = element("ul", { class: "names chosen" });
   const picker = element("input", { type: "file", multiple: true });
   // A page that was just opened may not know the destinations yet.
   if (!state.status) await refreshStatus();
@@ -298,8 +298,18 @@ export async function addDialog(chosen = []) {
   const stop = new AbortController();
   let items = [];
   const take = (given) => {
-    items = [...given].map((file) => ({ file, status: element("span", { class: "quiet" }, bytes(file.size)) }));
-    fill(list, items.map((item) => element("li", {}, foreign(item.file.name), " ", item.status)));
+    items = [...given].map((file) => makeItem(file, leaveOut));
+    fill(list, items.map((item) => item.node));
+  };
+  /** The focus goes to the same place in what is left. */
+  const leaveOut = (item) => {
+    const index = items.indexOf(item);
+    items.splice(index, 1);
+    item.node.remove();
+    fill(list.closest("form").querySelector(".result"));
+    announce(`Left out: ${item.file.name}.`);
+    const rest = [...items.slice(index), ...items.slice(0, index).reverse()].find((each) => !each.isDone);
+    (rest?.remove ?? picker).focus();
   };
   picker.addEventListener("change", () => take(picker.files));
   take(chosen);
@@ -316,15 +326,18 @@ export async function addDialog(chosen = []) {
       }
       // A file that is refused does not keep the others back.
       let problem = "";
-      for (const item of items.filter((each) => !each.isDone)) {
+      const sent = items.filter((each) => !each.isDone);
+      for (const item of sent) item.remove.disabled = true;
+      for (const item of sent) {
         if (stop.signal.aborted) return false;
         try {
           await sendFile(item, where.value, stop.signal);
         } catch (failure) {
-          fill(item.status, icon("failed"), foreign(failure.message));
+          fill(item.status, icon("failed"), " ", foreign(failure.message));
           problem ||= `${item.file.name}: ${failure.message}`;
         }
       }
+      for (const item of sent) item.remove.disabled = false;
       if (problem) {
         showResult(place, problem, "bad");
         return false;
@@ -335,9 +348,19 @@ export async function addDialog(chosen = []) {
   });
 }
 
+/** A file of the list, with a button that leaves it out. */
+function makeItem(file, leaveOut) {
+  const item = { file, status: element("span", { class: "quiet" }, bytes(file.size)) };
+  const label = `Leave out ${visibly(file.name)}`;
+  item.remove = button("Leave out", { class: "small", "aria-label": label, onclick: () => leaveOut(item) });
+  item.node = element("li", {}, element("span", {}, foreign(file.name), " ", item.status), item.remove);
+  return item;
+}
+
 async function sendFile(item, to, signal) {
   const onprogress = (sent, total) => setText(item.status, percent(total ? sent / total : 0));
   await send(item.file, { name: item.file.name, to }, { onprogress, signal });
   item.isDone = true;
-  fill(item.status, icon("ok"), "added");
+  item.remove.remove();
+  fill(item.status, icon("ok"), " added");
 }

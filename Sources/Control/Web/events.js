@@ -1,10 +1,8 @@
 // The one stream of events. It is read with `fetch`, because an EventSource shows neither the status of an answer nor
 // the heartbeats by which a dead connection is noticed.
 
-import { session } from "./api.js";
+import { session, SILENCE } from "./api.js";
 
-/** The daemon sends a comment every 15 s: a stream without a byte for this long is dead. */
-const SILENCE = 40_000;
 const FIRST_DELAY = 1000;
 const LONGEST_DELAY = 30_000;
 
@@ -56,6 +54,8 @@ export class EventStream {
     const connection = new AbortController();
     this.connection = connection;
     let reason = "the connection was closed";
+    // A daemon that was stopped as it is still takes connections, and answers none of them.
+    this.expectBytes(connection);
     try {
       const answer = await fetch(`v1/events?since=${this.seq}`, { signal: connection.signal, cache: "no-store" });
       if (answer.status === 401) {
@@ -71,7 +71,7 @@ export class EventStream {
         reason = value?.error?.message ?? `it answered ${answer.status}`;
       }
     } catch (error) {
-      reason = error.name === "TypeError" ? "it does not answer" : reason;
+      if (["TypeError", "AbortError"].includes(error.name)) reason = "it does not answer";
     }
     // Another connection may have begun meanwhile, or the page was hidden.
     if (this.connection === connection) this.wait(reason);

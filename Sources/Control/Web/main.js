@@ -2,7 +2,7 @@
 
 import { isUnlocked, mayChange, resumeSession, session, signInWithCode, signInWithToken, signOut } from "./api.js";
 import { showResult, unlocking } from "./actions.js";
-import { announce, button, element, fill, icon, link, setAttribute } from "./dom.js";
+import { announce, button, element, fill, foreign, icon, link, setAttribute } from "./dom.js";
 import { addDialog, ask, field, hideNotice } from "./dialogs.js";
 import { duration, refreshRelative, time } from "./format.js";
 import { begin, end, refreshStatus, retryConnection, state, subscribe } from "./store.js";
@@ -18,10 +18,27 @@ const THEMES = ["auto", "light", "dark"];
 const main = document.getElementById("main");
 let current = { name: null, view: null };
 
+/** What an address shows that names no view. */
+const missing = {
+  title: "No such view",
+  mount(root) {
+    const given = element("code");
+    fill(root, element("h1", { tabindex: "-1" }, missing.title), element("div", { class: "empty" }, icon("warning"),
+      element("p", {}, "The address ", given, " names no view of this page."),
+      element("a", { class: "button", href: link("now") }, icon("now"), element("span", {}, "Show what happens now"))));
+    const update = () => fill(given, foreign(location.hash));
+    update();
+    return { update, unmount() {} };
+  },
+};
+
+const viewNamed = (name) => VIEWS[name] ?? missing;
+
 /** `#/queue?folder=door` as `["queue", {folder: "door"}]`. */
 function address() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return [path in VIEWS ? path : "now", Object.fromEntries(new URLSearchParams(query))];
+  if (path && !Object.hasOwn(VIEWS, path)) return ["missing", {}];
+  return [path || "now", Object.fromEntries(new URLSearchParams(query))];
 }
 
 /** Goes to another view, or to the same one with other parameters. */
@@ -43,9 +60,9 @@ function show() {
     const isFirst = current.name === null;
     const root = element("div", { class: `view view-${name}` });
     fill(main, root);
-    current = { name, role: session.person.role, view: VIEWS[name].mount(root, params, go) };
+    current = { name, role: session.person.role, view: viewNamed(name).mount(root, params, go) };
     hideNotice();
-    document.title = `${VIEWS[name].title} · Sluice`;
+    document.title = `${viewNamed(name).title} · Sluice`;
     scrollTo(0, 0);
     // A new view is read from its heading on.
     if (!isFirst && !params.upload) root.querySelector("h1").focus({ preventScroll: true });

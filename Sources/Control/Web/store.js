@@ -1,7 +1,7 @@
 // Everything that the views share: the status, the running transfers and the connection. Changes are collected and told
 // once for each frame.
 
-import { Failure, get, session } from "./api.js";
+import { Failure, get, session, soon } from "./api.js";
 import { EventStream } from "./events.js";
 
 const RUNNING = ["opening", "uploading", "finishing"];
@@ -120,7 +120,7 @@ export function refreshStatus() {
 
 async function readStatus() {
   try {
-    state.status = await get("v1/status");
+    state.status = await get("v1/status", {}, soon());
     state.statusFailure = null;
     state.readAt = Date.now();
     const running = state.status.destinations.reduce((sum, each) => sum + each.running, 0);
