@@ -20,7 +20,7 @@ package final class ControlServer: Sendable {
     /// An additional address for requests.
     package struct Remote: Sendable {
         package var listen: ListenAddress
-        /// Names and addresses for `Host` besides `localhost` and this machine's own addresses.
+        /// Names and addresses for `Host`, with any port, besides those that are listened on.
         package var hosts: [String]
         /// Proxies whose `X-Forwarded-For` is trusted.
         package var trustedProxies: [IPSubnet]
@@ -80,13 +80,14 @@ package final class ControlServer: Sendable {
         if let remote {
             let clocks = SystemClocks()
             let authorizer = TokenAuthorizer(
-                listen: remote.listen, names: remote.hosts,
+                listen: remote.listen, isTLS: remote.identity != nil, names: remote.hosts,
                 tokens: try await ControlTokens(remote.tokens, clocks: clocks, say: remote.say),
                 sessions: remote.sessions)
             let service = ControlService(
                 operations, authorizer: authorizer,
                 page: remote.sessions.map { PageService($0, authorizer, say: remote.say) },
-                subscribers: subscribers, mostStreams: max(1, subscribers.limit / 4), heartbeat: heartbeat, log: log)
+                subscribers: subscribers, mostStreams: max(1, subscribers.limit / 4),
+                heartbeat: min(heartbeat, remoteHeartbeat), log: log)
             let server = try await blocking {
                 try WebServer(
                     .tcp(host: remote.listen.host, port: remote.listen.port), service: service, threads: 1,
@@ -94,6 +95,7 @@ package final class ControlServer: Sendable {
                         connections: capacity.connections, trustedProxies: remote.trustedProxies),
                     memory: 64 << 10, identity: remote.identity)
             }
+            authorizer.listens(on: server.port)
             servers.append((server, service))
         }
         let (port, awaitsAddress) = (servers.first?.server.port, servers.first?.server.awaitsAddress ?? false)
@@ -120,6 +122,10 @@ package final class ControlServer: Sendable {
         }
         return ControlServer(servers, port: port, awaitsAddress: awaitsAddress)
     }
+
+    /// Time between comment lines in the event streams of other machines and browsers, which cannot see that a daemon
+    /// has stopped: the page takes the connection for lost after twice this time (SILENCE in events.js).
+    static let remoteHeartbeat: Duration = .seconds(5)
 
     /// Maximum number of connections, and how many of them may be event streams: fewer, so that a command always gets
     /// through.

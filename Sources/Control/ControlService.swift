@@ -167,14 +167,22 @@ final class ControlService: WebService {
         case .signIn: return try await requirePage().signIn(request, body)
         case .signOut: return try await requirePage().signOut(request)
         case .webLink:
-            guard let links else {
-                throw Refusal(
-                    .conflict,
-                    "no web page is served: set `control.listen` and `control.tokens`, and do not set `web: false`")
-            }
+            guard let links else { throw noLinks(request) }
             let wanted = body.isEmpty ? WebLinkRequest() : try JSONRequest.read(WebLinkRequest.self, body)
             return WebReply(json: try links.make(wanted, by: authorizer.name(of: request)))
         }
+    }
+
+    /// Why no link to the page is made.
+    private func noLinks(_ request: WebRequest) -> Refusal {
+        // With its token, a client could otherwise sign in under another name.
+        if request.peer.user == nil {
+            return Refusal(
+                .forbidden,
+                "a link is given only over the daemon's socket, to users of its machine: `sluice web`")
+        }
+        return Refusal(
+            .conflict, "no web page is served: set `control.listen` and `control.tokens`, and do not set `web: false`")
     }
 
     /// - Throws: For a client that needs no sign-in.

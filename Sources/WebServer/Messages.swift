@@ -86,6 +86,16 @@ extension WebRequest {
         if let cut = host.lastIndex(of: ":") { host = String(host[..<cut]) }
         return host.isEmpty || host.contains(":") ? nil : comparableHostName(host)
     }
+
+    /// The port in `Host`; `nil` if it has none, which means that of the scheme, and -1 if it is no number.
+    package var hostPort: Int? {
+        guard let host = headers["host"], let cut = host.lastIndex(of: ":"), !host[cut...].contains("]") else {
+            return nil
+        }
+        let digits = host[cut...].dropFirst()
+        if digits.isEmpty { return nil }
+        return digits.utf8.allSatisfy(\.isDigit) ? Int(digits) ?? -1 : -1
+    }
 }
 
 /// The reply to a request.

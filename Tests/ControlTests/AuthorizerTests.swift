@@ -58,7 +58,8 @@ struct AuthorizerTests {
         "access needs the token, a name of this machine as host, and no foreign origin",
         arguments: [
             (["host": "127.0.0.1:8484", "authorization": "Bearer s3cret"], nil),
-            (["host": "localhost", "authorization": "bearer s3cret"], nil),
+            (["host": "localhost:8484", "authorization": "bearer s3cret"], nil),
+            (["host": "localhost", "authorization": "bearer s3cret"], 421),
             (["host": "[::1]:8484", "authorization": "Bearer s3cret"], nil),
             (["host": "192.0.2.1", "authorization": "Bearer s3cret"], nil),
             (["host": "NAS.local:8484", "authorization": "Bearer s3cret"], nil),
@@ -100,9 +101,57 @@ struct AuthorizerTests {
             return door.denial(of: request(["host": host, "authorization": "Bearer s3cret"]))?.reply.status
         }
         for (listen, host, expected) in [
-            ("0.0.0.0:1", "127.0.0.1", nil), ("0.0.0.0:1", "203.0.113.77", 421), ("0.0.0.0:1", "198.51.100.1:1", nil),
-            ("192.0.2.5:1", "192.0.2.5:1", nil), ("192.0.2.5:1", "192.0.2.6:1", 421), ("[::]:1", "[2001:db8::1]", 421),
+            ("0.0.0.0:1", "127.0.0.1:1", nil), ("0.0.0.0:1", "203.0.113.77:1", 421), ("0.0.0.0:1", "127.0.0.1", 421),
+            ("192.0.2.5:1", "192.0.2.5:1", nil), ("192.0.2.5:1", "192.0.2.6:1", 421),
+            ("[::]:1", "[2001:db8::1]:1", 421),
+            ("127.0.0.1:8080", "127.0.0.1:8080", nil), ("127.0.0.1:8080", "localhost:8080", nil),
+            ("127.0.0.1:8080", "LocalHost.:8080", nil), ("localhost:8080", "localhost:8080", nil),
+            ("127.0.0.1:8080", "127.0.0.2:8080", 421), ("127.0.0.1:8080", "[::1]:8080", 421),
+            ("127.0.0.1:8080", "127.0.0.1:8081", 421), ("127.0.0.1:8080", "localhost:8081", 421),
+            ("127.0.0.1:8080", "localhost", 421), ("127.0.0.1:8080", "localhost:", 421),
+            ("127.0.0.1:8080", "localhost:8080x", 421), ("127.0.0.1:8080", "127.0.0.1:-8080", 421),
+            ("192.0.2.5:1", "localhost:1", 421), ("nas.example:8080", "nas.example:8080", nil),
+            ("nas.example:8080", "nas.example", 421), ("[2001:db8::1]:8080", "[2001:DB8:0::1]:8080", nil),
+            // A port that the scheme has by itself.
+            ("127.0.0.1:80", "localhost", nil), ("127.0.0.1:80", "localhost:80", nil),
+            // A proxy has another port.
+            ("192.0.2.5:1", "198.51.100.1:443", nil), ("192.0.2.5:1", "198.51.100.1", nil),
         ] as [(String, String, Int?)] { #expect(try await status(listen, host) == expected, "\(listen) \(host)") }
+        let tls = TokenAuthorizer(
+            listen: try ListenAddress("127.0.0.1:443"), isTLS: true, names: [],
+            tokens: try await ControlTokens([Self.token { "s3cret" }], clocks: ManualClocks()) { _ in }, sessions: nil)
+        for (host, expected) in [("localhost", nil), ("localhost:443", nil), ("localhost:80", 421)] as [(String, Int?)]
+        {
+            let request = request(["host": host, "authorization": "Bearer s3cret"])
+            #expect(tls.denial(of: request)?.reply.status == expected, "\(host)")
+        }
+    }
+
+    @Test("a request for another server, or without what its token needs, gets the reason, and nothing about the token")
+    func reasons() async throws {
+        let sessions = WebSessions(isSecure: false, clocks: ManualClocks())
+        let door = try await authorizer(listen: "127.0.0.1:8484", sessions: sessions) { "s3cret" }
+        let own = sessions.text(.page, of: sessions.begin(WebSessionTests.operators, secret: nil))
+        func reason(_ headers: [String: String]) throws -> String {
+            let headers = ["host": "127.0.0.1:8484"].merging(headers) { $1 }
+            let denial = try #require(door.denial(of: request(headers, "POST", "/v1/pause")))
+            guard case .bytes(let body) = denial.reply.body else { return "" }
+            return String(decoding: body, as: UTF8.self)
+        }
+        for token in [own, "s3cret", "guessed"] {
+            let text = try reason(["x-sluice-token": token])
+            #expect(text.contains("needs `Sec-Fetch-Site: same-origin`, or an `Origin` equal to `Host`"), "\(text)")
+            #expect(text.contains("`Authorization: Bearer …`") && !text.contains("wrong"), "\(text)")
+        }
+        for token in ["s3cret", "guessed"] {
+            let text = try reason(["x-sluice-token": token, "sec-fetch-site": "same-origin"])
+            #expect(text.contains("a token of `control.tokens` belongs in `Authorization: Bearer …`"), "\(text)")
+        }
+        #expect(try reason(["authorization": "Bearer guessed"]).contains("the token is wrong"))
+        #expect(try reason(["host": "evil.example"]).contains("`evil.example` is not a name of this daemon"))
+        #expect(
+            try reason(["host": "localhost:80"]).contains("listens on port 8484, and not on port 80, of `localhost`"))
+        #expect(try reason(["host": "localhost:80"]).contains("`control.hosts`"))
     }
 
     @Test("a client with the role `view` may read, and may change nothing")
@@ -125,7 +174,7 @@ struct AuthorizerTests {
             try kept.read()
         }
         func status(_ token: String) -> Int? {
-            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer \(token)"]))?.reply.status
+            door.denial(of: request(["host": "127.0.0.1:8484", "authorization": "Bearer \(token)"]))?.reply.status
         }
         kept.state.withLock { $0.token = new }
         #expect(status(old) == nil)
@@ -159,7 +208,7 @@ struct AuthorizerTests {
         kept.state.withLock { $0.token = "shorter" }
         clocks.advance(by: ControlTokens.freshness)
         try await eventually("the new token is accepted") {
-            door.denial(of: request(["host": "127.0.0.1", "authorization": "Bearer shorter"])) == nil
+            door.denial(of: request(["host": "127.0.0.1:8484", "authorization": "Bearer shorter"])) == nil
         }
         try await eventually("the short token has been logged") { said.withLock(\.count) == (isFirst ? 2 : 1) }
         #expect(said.withLock { $0.allSatisfy { $0.contains("fewer than 16") && !$0.contains("letters") } })

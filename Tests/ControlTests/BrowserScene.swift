@@ -17,7 +17,7 @@ final class BrowserScene: Sendable {
     let transport = Transport()
     let sessions = WebSessions(key: WebSessionTests.key, isSecure: false, clocks: SystemClocks())
 
-    init(servesPage: Bool = true, heartbeat: Duration = .seconds(15)) async throws {
+    init(servesPage: Bool = true, hosts: [String] = [], heartbeat: Duration = .seconds(15)) async throws {
         let tokens = [
             ControlServer.Token(WebSessionTests.operators) { "a token of a good length" },
             ControlServer.Token(WebSessionTests.viewers) { "another one, only to look" },
@@ -25,7 +25,8 @@ final class BrowserScene: Sendable {
         server = try await ControlServer.start(
             socket: folder.path.appending("control.sock"),
             remote: .init(
-                listen: try ListenAddress("127.0.0.1:0"), tokens: tokens, sessions: servesPage ? sessions : nil),
+                listen: try ListenAddress("127.0.0.1:0"), hosts: hosts, tokens: tokens,
+                sessions: servesPage ? sessions : nil),
             operations: daemon, heartbeat: heartbeat)
         port = try #require(server.port)
     }

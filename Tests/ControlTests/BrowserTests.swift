@@ -69,9 +69,44 @@ struct BrowserTests {
         await scene.end()
     }
 
+    @Test("with a port that the kernel chose, only that one is a port of this server")
+    func ports() async throws {
+        let scene = try await BrowserScene()
+        let bearer = ("Authorization", "Bearer a token of a good length")
+        for (host, status) in [
+            ("127.0.0.1:\(scene.port)", 200), ("localhost:\(scene.port)", 200), ("localhost", 421),
+            ("localhost:\(scene.port ^ 1)", 421), ("127.0.0.2:\(scene.port)", 421),
+        ] { #expect(try await scene.ask("GET", "/v1/status", [bearer, ("Host", host)]).status == status, "\(host)") }
+        await scene.end()
+    }
+
+    @Test("a link to sign in is for users of the machine alone: over TCP it is refused with the reason")
+    func links() async throws {
+        let scene = try await BrowserScene()
+        let bearer = ("Authorization", "Bearer a token of a good length")
+        let response = try await scene.ask("POST", "/v1/web-link", [bearer], body: "{}")
+        #expect(response.status == 403)
+        #expect(String(decoding: response.body, as: UTF8.self).contains("only over the daemon's socket"))
+        await scene.end()
+    }
+
+    @Test("a silent event stream of a browser has a sign of life every five seconds")
+    func heartbeats() async throws {
+        let scene = try await BrowserScene()
+        let wire = try Wire(port: scene.port)
+        try await wire.send(
+            "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1:\(scene.port)\r\n"
+                + "Authorization: Bearer a token of a good length\r\n\r\n")
+        _ = try await wire.read(through: "retry: 3000")
+        let began = ContinuousClock.now
+        _ = try await wire.read(through: ": \n\n")
+        #expect(began.duration(to: .now) < .seconds(10))
+        await scene.end()
+    }
+
     @Test("behind a proxy with TLS, as the browser says by its origin, the cookie is for TLS alone")
     func proxied() async throws {
-        let scene = try await BrowserScene()
+        let scene = try await BrowserScene(hosts: ["localhost"])
         let headers = [("Authorization", "Bearer a token of a good length"), ("Host", "localhost")]
         for (origin, isSecure) in [("https://localhost", true), ("http://localhost", false)] {
             let response = try await scene.ask("POST", "/v1/session", headers + [("Origin", origin)], body: "{}")

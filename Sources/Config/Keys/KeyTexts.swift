@@ -241,8 +241,8 @@ enum KeyTexts {
         control.tls.key | required | its private key
         control.web | `true` | whether the address also serves the web page
         control.thumbnails | `true` | whether the page shows small pictures of videos and photos, which ffmpeg makes
-        control.hosts | none | names and addresses of this machine that requests may use, besides `localhost` and its \
-        own addresses
+        control.hosts | none | names and addresses that requests may use with any port, besides those that Sluice \
+        listens on
         control.trusted_proxies | none | proxies whose `X-Forwarded-For` Sluice trusts: limits and the log use the \
         address in it
         control.insecure_http | `false` | permits other machines to send tokens without TLS

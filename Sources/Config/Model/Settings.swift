@@ -232,8 +232,7 @@ package struct RemoteControlSettings: Hashable, Sendable {
     package var listen: ListenAddress
     /// At least one.
     package var tokens: [ControlToken]
-    /// Names and addresses of this machine that requests may use, besides `localhost` and its own addresses; in lower
-    /// case.
+    /// Names and addresses that requests may use with any port, besides those that are listened on; in lower case.
     package var hosts: [String] = []
     /// Proxies whose `X-Forwarded-For` is trusted.
     package var trustedProxies: [IPSubnet] = []

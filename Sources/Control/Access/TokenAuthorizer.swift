@@ -1,5 +1,6 @@
 package import Core
 internal import Linux
+internal import Synchronization
 internal import WebServer
 
 /// Who makes a request over TCP, and what they may do.
@@ -17,13 +18,17 @@ package struct ControlClientIdentity: Hashable, Sendable {
 /// For an address that other machines reach: clients with a token, and browsers that have signed in.
 ///
 /// A web page may make a browser send requests to this address under a name that temporarily resolves to it (DNS
-/// rebinding). Such a request has that name in `Host`, and not an address or one of our names. Requests of other pages
-/// have a foreign `Origin`, and are refused. A browser's cookie is good for reading alone: every change needs a token,
-/// which no browser adds by itself. The one exception is signing out, which a page that was loaded again has to do
-/// without its token: it changes nothing but the browser's own session, and only a request that the browser itself marks
-/// as one of our page may do it.
+/// rebinding). Such a request has that name in `Host`, and not an address and port on which we listen, or one of our
+/// names. Requests of other pages have a foreign `Origin`, and are refused. A browser's cookie is good for reading
+/// alone: every change needs a token, which no browser adds by itself. The one exception is signing out, which a page
+/// that was loaded again has to do without its token: it changes nothing but the browser's own session, and only a
+/// request that the browser itself marks as one of our page may do it.
 final class TokenAuthorizer: Authorizer {
     private let listen: ListenAddress
+    private let isTLS: Bool
+    /// The port on which we listen; 0 until the kernel has chosen one.
+    private let port: Atomic<Int>
+    /// With any port: a proxy may have another one.
     private let names: Set<String>
     private let tokens: ControlTokens
     /// `nil`: the address serves no page.
@@ -33,21 +38,21 @@ final class TokenAuthorizer: Authorizer {
     static let pageTokenHeader = "x-sluice-token"
 
     init(
-        listen: ListenAddress, names: [String], tokens: ControlTokens, sessions: WebSessions?
+        listen: ListenAddress, isTLS: Bool = false, names: [String], tokens: ControlTokens, sessions: WebSessions?
     ) {
         self.listen = listen
-        self.names = Set(names).union(["localhost"])
+        self.isTLS = isTLS
+        port = Atomic(listen.port)
+        self.names = Set(names)
         self.tokens = tokens
         self.sessions = sessions
     }
 
+    /// Tells the port that the kernel has chosen.
+    func listens(on port: Int) { self.port.store(port, ordering: .relaxed) }
+
     func denial(of request: WebRequest) -> WebDenial? {
-        guard let host = request.host, isOwn(host) else {
-            return .make(
-                421, "misdirected",
-                "\(request.host.map { "`\(printable($0))`" } ?? "no name") is not a name of this daemon; add names "
-                    + "under `control.hosts`")
-        }
+        if let denial = misdirection(of: request) { return denial }
         if let origin = request.headers["origin"], !Self.isSame(origin, request.headers["host"]) {
             return .make(403, "forbidden", "web pages of other origins may send no requests here")
         }
@@ -58,13 +63,28 @@ final class TokenAuthorizer: Authorizer {
             return .make(403, "forbidden", "web pages of other origins may send no requests here")
         }
         if client(of: request) != nil { return nil }
-        guard request.bearer != nil || request.headers[Self.pageTokenHeader] != nil else {
-            return .make(
-                401, "unauthorized", "this address needs a token: `Authorization: Bearer …`",
-                [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+        if request.bearer != nil { return Self.wrongToken("the token is wrong") }
+        if request.headers[Self.pageTokenHeader] == nil {
+            return Self.missing("this address needs a token: `Authorization: Bearer …`")
         }
-        return .make(
-            401, "unauthorized", "the token is wrong",
+        // Nothing is said about the token itself, which was not compared.
+        guard isOfPage(request) else {
+            return Self.missing(
+                "`X-Sluice-Token` needs `Sec-Fetch-Site: same-origin`, or an `Origin` equal to `Host`: it is for the "
+                    + "web page alone. Programs send a token of `control.tokens` as `Authorization: Bearer …`")
+        }
+        return Self.wrongToken(
+            "the page's token is wrong or no longer good; a token of `control.tokens` belongs in "
+                + "`Authorization: Bearer …`")
+    }
+
+    private static func missing(_ message: String) -> WebDenial {
+        .make(401, "unauthorized", message, [("WWW-Authenticate", "Bearer realm=\"sluice\"")])
+    }
+
+    private static func wrongToken(_ message: String) -> WebDenial {
+        .make(
+            401, "unauthorized", message,
             [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")], delay: WebDenial.wrongToken)
     }
 
@@ -139,19 +159,38 @@ final class TokenAuthorizer: Authorizer {
         }
     }
 
-    private func isOwn(_ host: String) -> Bool {
-        if names.contains(host) { return true }
+    /// Why a request is for another server: by the name, address and port in its `Host`.
+    private func misdirection(of request: WebRequest) -> WebDenial? {
+        guard let host = request.host else { return .misdirected("the request names no host") }
+        if names.contains(host) || IPAddress(host).map({ names.contains($0.description) }) == true { return nil }
+        let shown = "`\(printable(host))`"
+        guard isListenedOn(host) else { return .misdirected("\(shown) is not a name of this daemon") }
+        let (given, own) = (request.hostPort ?? (isTLS ? 443 : 80), port.load(ordering: .relaxed))
+        if own == 0 || given == own { return nil }
+        return .misdirected("this daemon listens on port \(own), and not on port \(given), of \(shown)")
+    }
+
+    private func isListenedOn(_ host: String) -> Bool {
+        if host == comparableHostName(listen.host) { return true }
+        let own = IPAddress(listen.host)
+        if host == "localhost" { return own.map { $0.isUnspecified || $0.isLoopback } ?? false }
         guard let address = IPAddress(host) else { return false }
-        if names.contains(address.description) || address.isLoopback { return true }
-        // A server that listens on all addresses has all of this machine's.
-        return IPAddress(listen.host).map { $0.isUnspecified ? OwnAddresses.contains(address) : $0 == address }
-            ?? OwnAddresses.contains(address)
+        // A server that listens on all addresses has all of this machine's; a name may lead to any of them.
+        if let own, !own.isUnspecified { return address == own }
+        return own != nil && address.isLoopback || OwnAddresses.contains(address)
     }
 
     /// After the scheme, an origin has the same form as `Host` (RFC 6454, section 6.1).
     private static func isSame(_ origin: String, _ host: String?) -> Bool {
         guard let scheme = origin.firstIndex(of: ":"), let host else { return false }
         return origin[scheme...].lowercased() == "://" + host.lowercased()
+    }
+}
+
+extension WebDenial {
+    /// For a request that is for another server.
+    fileprivate static func misdirected(_ reason: String) -> WebDenial {
+        make(421, "misdirected", reason + "; add names under `control.hosts`")
     }
 }
 

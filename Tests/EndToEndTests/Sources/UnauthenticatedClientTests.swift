@@ -130,7 +130,7 @@ struct UnauthenticatedClientTests {
             for _ in 0..<20 {
                 let wire = try Wire(port: port)
                 try await wire.send(
-                    "GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(Self.token)\r\n\r\n")
+                    "GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1:\(port)\r\nAuthorization: Bearer \(Self.token)\r\n\r\n")
                 #expect(try await wire.reply().status == 200)
                 #expect(try await fixture.runVerb("status") != nil)
             }
