@@ -29,7 +29,7 @@ struct ShownCommand {
     /// Whether the argument of an option may be a password: by the option's name, or `user:password`, or a header.
     private static func hides(_ value: Substring, after option: Substring) -> Bool {
         userOptions.contains(option) && value.contains(":") || passwordOptions.contains(option)
-            || redacted("\(option)=\(value)") != "\(option)=\(value)"
+            || isSecretName(String(option))
     }
 
     /// `user=me:secret`, and `ume:secret` for `u`.
