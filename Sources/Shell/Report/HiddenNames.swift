@@ -1,99 +1,96 @@
 internal import Core
+internal import Destinations
 internal import Digests
-internal import Glibc
 internal import Linux
 
-/// Replaces names of files, and of folders below the watched ones, by marks. A name has the same mark in one report, and
-/// another one in the next: a short digest of a short name would be found by trying.
+/// Replaces names of files, and of folders below the watched ones, by marks. A file has one mark in a report, whether its
+/// path, its path below the watched folder or its name is replaced, and another mark in the next report: a short digest
+/// of a short name would be found by trying.
 struct HiddenNames {
     /// The watched folders: whatever stands below one of them is a name.
     var roots: [String] = []
-    /// Paths and names of files that are known, as they are displayed.
-    private(set) var names: Set<String> = []
+    /// Paths and addresses that the configuration names. They stay.
+    var kept: Set<String> = []
+    /// Words of the report in lower case. A name that is one of them is replaced only where it must be a name.
+    var words = Self.wordsOfHelp
+    /// Paths, paths below a watched folder, and names, as they are displayed.
+    private(set) var texts: Set<String> = []
     private let salt = Random.bytes(16)
 
-    /// Adds a path or name; of a relative path also its parts.
-    mutating func add(_ path: String, relative: String? = nil) {
-        names.insert(path)
-        guard let relative else { return }
-        names.insert(relative)
-        for part in relative.split(separator: "/") { names.insert(String(part)) }
+    /// Adds a path or a name. Of a relative path, and of one below a watched folder, the names of folders are hidden too.
+    mutating func add(_ text: String, relative: String? = nil) {
+        texts.insert(Self.canonical(text))
+        if let relative { texts.insert(Self.canonical(relative)) }
     }
 
-    mutating func formUnion(_ others: HiddenNames) { names.formUnion(others.names) }
+    /// The same text for a name and its percent-coded form, which are not distinguished.
+    static func canonical(_ text: String) -> String { FilePath(bytes: DecodedText(text).bytes).display }
 
-    func hide(in lines: [String]) -> [String] {
-        let text = lines.joined(separator: "\n")
-        // A longer name may contain a shorter one. An address has them percent-coded.
-        var forms: [String: String] = [:]
-        for name in names where !name.isEmpty && name != "/" {
-            for form in [name, PercentCoding.encode(name.utf8, keeping: "/"), PercentCoding.encode(name.utf8)] {
-                forms[form] = name
+    mutating func formUnion(_ others: HiddenNames) { texts.formUnion(others.texts) }
+
+    /// Learns the words, paths and addresses of the configuration.
+    mutating func keep(_ lines: [String]) {
+        for line in lines {
+            for token in line.split(whereSeparator: { " \"',{}[]`".contains($0) }) {
+                words.insert(token.lowercased())
+                if token.contains("/"), token.utf8.count > 2 { kept.insert(Self.withoutSlash(token)) }
             }
-        }
-        let found = text.withCString { text in forms.filter { strstr(text, $0.key) != nil } }
-        let sorted = found.sorted { ($0.key.utf8.count, $0.key) > ($1.key.utf8.count, $1.key) }
-        return lines.map { line in
-            sorted.reduce(roots.reduce(line) { hidePaths(below: $1, in: $0) }) {
-                hide($1.key, as: mark($1.value), in: $0)
-            }
+            words.formUnion(Self.words(of: line))
         }
     }
 
-    private func mark(_ name: some StringProtocol) -> String {
+    /// Adds the paths in a log that show where they end: files that no list has any more.
+    mutating func discover(in lines: [String]) {
+        let search = NameSearch(self)
+        for line in lines { texts.formUnion(search.certainPaths(in: line)) }
+    }
+
+    func hide(in lines: [String]) -> [String] { NameSearch(self).hide(in: lines) }
+
+    // MARK: Marks
+
+    /// - Parameter number: Distinguishes files of one name; 0 where there is one.
+    func mark(_ name: String, number: Int = 0) -> String {
         let digest = hexadecimal(Hasher.digest(.sha256, of: salt + Array(name.utf8)).prefix(4))
+        let start = "name-\(digest)" + (number > 0 ? "-\(number)" : "")
         let last = name.split(separator: "/").last ?? ""
-        let parts = last.split(separator: ".")
-        guard parts.count > 1, let ending = parts.last, ending.utf8.count <= 5, ending.allSatisfy(\.isLetterOrNumber)
-        else { return "name-\(digest)" }
-        return "name-\(digest).\(ending)"
+        let parts = last.split(separator: ".", omittingEmptySubsequences: false)
+        // Another ending may be a word of the name, as in `Dr.Anna`.
+        guard parts.count > 1, let ending = parts.last, Self.endings.contains(ending.lowercased()) else { return start }
+        return "\(start).\(ending)"
     }
 
-    /// A name is not replaced inside of a longer word.
-    private func hide(_ name: String, as mark: String, in line: String) -> String {
-        var (out, rest) = ("", line[...])
-        while let range = rest.firstRange(of: name) {
-            let neighbours = [rest[..<range.lowerBound].last ?? out.last, rest[range.upperBound...].first]
-            let isWord = neighbours.allSatisfy { $0.map { !$0.isLetterOrNumber } ?? true }
-            out += rest[..<range.lowerBound] + (isWord ? mark[...] : rest[range])
-            rest = rest[range.upperBound...]
+    private static let endings: Set<String> = Set(
+        """
+        3gp 7z aac arw avi avif braw bz2 cr2 cr3 csv dat dng flac gif gz heic heif insv jpeg jpg json lrv m2ts m4a m4v \
+        md md5 mkv mov mp3 mp4 mpeg mpg mts mxf nef ogg part pdf png r3d raw sha1 sha256 srt tar thm tif tiff tmp ts txt \
+        wav webm webp wmv xml xmp xz yaml zip zst
+        """.split(separator: " ").map(String.init))
+
+    // MARK: Words
+
+    static func words(of text: String) -> [String] {
+        text.lowercased().split { !$0.isLetter && !$0.isNumber }.map(String.init)
+    }
+
+    /// The vocabulary of the program, from its own manual.
+    private static let wordsOfHelp: Set<String> = {
+        let more = """
+            accepted address answer attempt backoff bucket cannot closed connection created denied device directory \
+            disk does error errno failed finished free given held invalid listed log message missing name network none \
+            nothing open operation opening part parts permission priority progress received refused remote request \
+            resource retry root route secret sent server since source staged started state status stopped such systemd \
+            timed token transfer unknown upload uploaded uploads usage user verified waiting warning working
+            """
+        // Without the examples, which have names of files and folders.
+        let help = Shell.verbs.flatMap { verb in
+            [verb.name, verb.sentence] + verb.details + verb.options.flatMap { [$0.written, $0.explanation] }
         }
-        return out + rest
-    }
+        let types = DestinationTable.builtIn.map(\.type.name)
+        return Set((help + types + [more]).flatMap { words(of: $0) } + types)
+    }()
 
-    /// Replaces what follows a folder's path. In a field of the log a value without quotes ends at a space; in a
-    /// sentence a name may have spaces, so it ends where a reason or another field begins.
-    private func hidePaths(below root: String, in line: String) -> String {
-        let start = root.hasSuffix("/") ? root : root + "/"
-        var (out, rest) = ("", line[...])
-        while let range = rest.firstRange(of: start) {
-            let before = rest[..<range.lowerBound].last
-            out += rest[..<range.upperBound]
-            let behind = rest[range.upperBound...]
-            let end =
-                switch before {
-                case "=": behind.firstIndex(of: " ")
-                case "\"", "`", "'": Self.firstIndex(ofUnescaped: before ?? "\"", in: behind)
-                default: behind.firstRange(of: ": ")?.lowerBound
-                }
-            let name = behind[..<(end ?? behind.endIndex)]
-            out += name.isEmpty ? "" : mark(name)
-            rest = behind[name.endIndex...]
-        }
-        return out + rest
+    static func withoutSlash(_ path: some StringProtocol) -> String {
+        path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : String(path)
     }
-
-    private static func firstIndex(ofUnescaped quote: Character, in text: Substring) -> Substring.Index? {
-        var index = text.startIndex
-        while index < text.endIndex {
-            if text[index] == quote { return index }
-            // A quote in a value is written with a backslash.
-            _ = text.formIndex(&index, offsetBy: text[index] == "\\" ? 2 : 1, limitedBy: text.endIndex)
-        }
-        return nil
-    }
-}
-
-extension Character {
-    fileprivate var isLetterOrNumber: Bool { isLetter || isNumber }
 }

@@ -92,8 +92,12 @@ struct ReportDocument {
 
     /// The names of files are replaced wherever they appear, but in the configuration, which has none.
     mutating func hide(_ names: HiddenNames) {
+        var names = names
+        names.keep(sections.filter(\.isOfConfiguration).flatMap(\.lines))
+        names.discover(in: sections.filter { !$0.isOfConfiguration }.flatMap(\.lines))
+        let search = NameSearch(names)
         for index in sections.indices where !sections[index].isOfConfiguration {
-            sections[index].lines = names.hide(in: sections[index].lines)
+            sections[index].lines = search.hide(in: sections[index].lines)
         }
     }
 }
