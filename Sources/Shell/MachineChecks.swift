@@ -11,7 +11,12 @@ internal import Watch
 
 /// The checks that `doctor` makes in addition to those of `check`: the machine, its limits, and this process's rights.
 enum MachineChecks {
-    static func all(_ settings: Settings) async -> [CheckFinding] {
+    /// - Parameters:
+    ///   - asksDaemon: Whether the daemon is asked if it runs.
+    ///   - readsSecrets: Whether this process reads each secret.
+    static func all(
+        _ settings: Settings, asksDaemon: Bool = true, readsSecrets: Bool = true
+    ) async -> [CheckFinding] {
         var findings = [
             CheckFinding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")),
             openFiles(settings),
@@ -21,10 +26,30 @@ enum MachineChecks {
         findings.append(rights(settings))
         findings.append(clock())
         findings.append(await managers())
-        findings.append(power(settings))
+        findings.append(power(isNeeded: settings.allRules.contains(where: \.dependsOnPower)))
         if let finding = temperature(settings) { findings.append(finding) }
-        findings += await credentials(settings)
-        findings.append(await daemon(settings))
+        if readsSecrets { findings += await credentials(settings) }
+        if asksDaemon { findings.append(await daemon(settings)) }
+        return findings
+    }
+
+    /// Those that need no configuration.
+    static func withoutSettings() async -> [CheckFinding] {
+        let limit = Machine.openFileLimit.most
+        var findings = [
+            CheckFinding(about: "kernel", name: "release", CheckResult(.ok, "Linux \(Machine.kernel)")),
+            CheckFinding(
+                about: "kernel", name: "open files",
+                CheckResult(.ok, "\(limit == UInt64.max ? "any number of" : "\(limit)") are allowed")),
+        ]
+        findings += fileSize()
+        findings.append(
+            CheckFinding(
+                about: "kernel", name: "watches",
+                CheckResult(.ok, "\(Inotify.watchLimit) are allowed; \(Inotify.instanceLimit) instances")))
+        findings.append(clock())
+        findings.append(await managers())
+        findings.append(power(isNeeded: false))
         return findings
     }
 
@@ -228,7 +253,8 @@ enum MachineChecks {
         return CheckFinding(about: "power", name: "temperature", result)
     }
 
-    private static func power(_ settings: Settings) -> CheckFinding {
+    /// - Parameter isNeeded: A rule depends on it.
+    private static func power(isNeeded: Bool) -> CheckFinding {
         func finding(_ verdict: CheckResult.Verdict, _ text: String) -> CheckFinding {
             CheckFinding(about: "power", name: "supply", CheckResult(verdict, text))
         }
@@ -242,7 +268,7 @@ enum MachineChecks {
                     + (power.percent.map { ", which is at \($0) %" } ?? ""))
         } catch {
             return finding(
-                settings.allRules.contains(where: \.dependsOnPower) ? .warning : .ok,
+                isNeeded ? .warning : .ok,
                 "the power source is not known: \(error)")
         }
     }
@@ -258,8 +284,8 @@ enum MachineChecks {
             do {
                 let complaint = complain(try await reader.read(source).reveal())
                 result = complaint.map { CheckResult(.warning, $0) } ?? CheckResult(.ok, "\(key) can be read")
-            } catch { result = CheckResult(error.isHeld ? .warning : .failed, "\(key): \(error)") }
-            return CheckFinding(about: "secret", name: owner, result)
+            } catch { result = CheckResult(error.isHeld ? .warning : .failed, "`\(key)`: \(error)") }
+            return ForeignSecrets.judged(CheckFinding(about: "secret", name: owner, result))
         }
         var findings: [CheckFinding] = []
         if let remote = settings.control.remote {
@@ -297,7 +323,9 @@ enum MachineChecks {
         let transport = Transport()
         let result: CheckFinding
         do {
-            let status = try await ControlClient(socket: socket, transport: transport).status()
+            let client = ControlClient(socket: socket, transport: transport)
+            // A process that is stopped accepts the connection and never answers.
+            let status = try await awaiting(atMost: .seconds(15)) { try await client.status() }
             let unwatched = status.folders.reduce(0) { $0 + $1.unwatched }
             let troubles = status.warnings.count + (unwatched > 0 ? 1 : 0)
             result = finding(
@@ -308,6 +336,8 @@ enum MachineChecks {
                             + "makes that less frequent" : "")
                     + (troubles == 0
                         ? "" : "; `sluice status` shows \(troubles == 1 ? "a warning" : "\(troubles) warnings")"))
+        } catch let error as TimeLimitError {
+            result = finding(.warning, "\(error): the daemon is stopped, or overloaded")
         } catch { result = finding(.ok, "\(error)") }
         await transport.stop()
         return result

@@ -29,7 +29,7 @@ package enum Checks {
             findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
         }
         await transport.stop()
-        return findings
+        return findings.map(ForeignSecrets.judged)
     }
 
     /// The settings with the folders of cards, as a daemon would have them.
