@@ -16,10 +16,15 @@ extension Invocation {
     }
 
     /// Lends a client. Its transport is stopped afterwards.
-    func withClient<R: Sendable>(_ body: (ControlClient) async throws -> R) async throws -> R {
+    ///
+    /// - Parameter path: The socket, where it is known already.
+    func withClient<R: Sendable>(
+        at path: FilePath? = nil, _ body: (ControlClient) async throws -> R
+    ) async throws -> R {
         let transport = Transport()
         do {
-            let result = try await body(ControlClient(socket: try await socket(), transport: transport))
+            let socket = if let path { path } else { try await socket() }
+            let result = try await body(ControlClient(socket: socket, transport: transport))
             await transport.stop()
             return result
         } catch {

@@ -33,7 +33,20 @@ package struct ConfigProblem: Error, Hashable, Sendable, CustomStringConvertible
 
 /// All errors of a configuration, in the order of the files. Never empty.
 package struct ConfigErrors: Error, Hashable, Sendable, CustomStringConvertible {
+    /// Paths of a configuration with mistakes, for diagnosis alone.
+    package struct Places: Hashable, Sendable {
+        package var state, staging, socket: FilePath
+        package var folders: [Folder]
+
+        package struct Folder: Hashable, Sendable {
+            package var name: String
+            package var path: FilePath
+        }
+    }
+
     package var problems: [ConfigProblem]
+    /// As far as they could be read; `nil` where the text is no YAML.
+    package var places: Places?
 
     package var description: String { problems.map(\.description).joined(separator: "\n") }
 }

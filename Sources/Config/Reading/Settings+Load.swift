@@ -76,7 +76,12 @@ extension Settings {
         var building = SettingsReading(
             findings: findings, types: types, disk: Disk(checks: disk), environment: environment, defaults: defaults)
         let settings = building.settings(main: main, additions: Array(roots.dropFirst()))
-        if let failure = findings.failure { throw failure }
+        if var failure = findings.failure {
+            failure.places = ConfigErrors.Places(
+                state: settings.state, staging: settings.staging.path, socket: settings.control.socket,
+                folders: settings.folders.map { ConfigErrors.Places.Folder(name: $0.watch.name, path: $0.watch.path) })
+            throw failure
+        }
         return LoadedSettings(
             settings: settings, warnings: findings.warningsInOrder, files: texts.map(\.file),
             origins: defaults.origins.merging(SettingLocations(nodes, in: findings.sources).places) { $1 },

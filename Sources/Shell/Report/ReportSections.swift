@@ -5,6 +5,8 @@ internal import Core
 internal import Credentials
 internal import Glibc
 internal import Linux
+internal import Store
+internal import Transport
 
 /// Collects the parts of a report. A part that cannot be had says why.
 struct ReportSections {
@@ -22,10 +24,9 @@ struct ReportSections {
 
     /// Uploads of a list that are described.
     private static let most = 10
-    private static let logLines = "300"
 
     /// Without a terminal, so that no line is cut or coloured.
-    private var console: Console {
+    var console: Console {
         Console(
             isTerminal: false, size: { (100, .max) }, colour: false, environment: call.console.environment
         ) { _, _ in true }
@@ -52,37 +53,57 @@ struct ReportSections {
                     isOwnText: ["Configuration", "Checks"].contains(title)))
         }
         add("Versions", await versions())
-        let loaded = await configuration { add("Configuration", $0, isOfConfiguration: $1) }
-        if let settings = loaded?.settings {
-            await learn(ConfiguredSecrets(of: settings), by: secrets)
-            names.roots = Set((settings.folders + settings.writtenFolders).map { $0.watch.path.display }).sorted()
+        var errors: ConfigErrors?
+        let loaded = await configuration(&errors) { add("Configuration", $0, isOfConfiguration: $1) }
+        if let loaded { await learn(ConfiguredSecrets(of: loaded.settings), by: secrets) }
+        let file = ConfigurationFile(call.arguments, call.console).path
+        var places =
+            loaded.map { ReportPlaces($0.settings) } ?? ReportPlaces(errors, of: file, call.console.environment)
+        if let socket = call.arguments.path("socket") { places.use(socket: socket) }
+        let transport = Transport()
+        let daemon = await ReportedDaemon(ControlClient(socket: places.socket, transport: transport))
+        async let checks = checks(loaded, daemon)
+        let status = await daemon.part { _, status in statusLines(status, self.console, now: self.now) }
+        let waits = await daemon.part { client, _ in try await self.oldestWaits(client) }
+        let failed = await daemon.part { client, _ in try await self.failures(client) }
+        let requests = await daemon.part { client, _ in try await self.requests(client) }
+        let ways = await daemon.part { client, _ in routeLines(try await client.routes(), self.console) }
+        let usage = await daemon.part { client, _ in
+            var query = UsageQuery()
+            query.by = "network"
+            return usageLines(try await client.usage(query), self.console, now: self.now)
         }
-        if let loaded { add("Checks", await checks(loaded)) }
-        let title = "Daemon"
-        do {
-            try await call.withClient { client in
-                let status = try await client.status()
-                add("Status", statusLines(status, console, now: now))
-                let waits = try await oldestWaits(client)
-                add("Oldest waits", waits.lines)
-                let failed = try await failures(client)
-                add("Failed uploads", failed.lines)
-                add("Failed requests", try await requests(client))
-                add("Ways", routeLines(try await client.routes(), console))
-                var query = UsageQuery()
-                query.by = "network"
-                add("Usage", usageLines(try await client.usage(query), console, now: now))
-                let log = await log(of: status.pid)
-                add("Log", log)
-                if hidesNames {
-                    for settling in status.settling { names.add(settling.path) }
-                    names.formUnion(try await self.names(client, shown: waits.uploads + failed.uploads, log: log))
-                }
+        let pid = daemon.status?.pid ?? StateFiles.holder(of: places.state)
+        let log = await DaemonLog(pid: pid, unit: DefaultPlaces.unit(of: file)).lines()
+        if hidesNames {
+            names.roots = (loaded?.settings.writtenFolders ?? []).map(\.watch.path.display)
+            let uploads = (waits.value?.uploads ?? []) + (failed.value?.uploads ?? [])
+            let known = await daemon.part { client, status in
+                try await self.names(client, status, shown: uploads, log: log)
             }
-        } catch {
-            add(title, ["\(error)"])
+            if let known = known.value {
+                names.formUnion(known)
+            } else {
+                sections[0].lines.append(
+                    "the daemon does not name its files: names are hidden below watched folders and where the log has them"
+                )
+            }
         }
-        if let loaded { add("Disks", await disks(loaded.settings)) }
+        places.add((daemon.status?.folders ?? []).map { ($0.name, FilePath(display: $0.path) ?? FilePath($0.path)) })
+        names.roots = Set(names.roots + places.folders.map(\.path.display)).sorted()
+        names.kept.formUnion([places.state, places.staging, places.socket, file].map(\.display))
+        names.keep((daemon.status?.folders.map(\.name) ?? []) + (daemon.status?.destinations.map(\.name) ?? []))
+        add("Checks", await checks)
+        add("Status", status.value ?? daemon.obstacle(places) ?? status.why)
+        add("Oldest waits", waits.value?.lines ?? waits.why)
+        add("Failed uploads", failed.value?.lines ?? failed.why)
+        add("Failed requests", requests.value ?? requests.why)
+        add("Ways", ways.value ?? ways.why)
+        add("Usage", usage.value ?? usage.why)
+        add("Log", log)
+        add("Disks", await disks(places, file))
+        // What the daemon has not answered by now is not waited for.
+        try? await awaiting(atMost: .seconds(2)) { await transport.stop() }
         return (sections, names)
     }
 
@@ -90,7 +111,9 @@ struct ReportSections {
 
     private func versions() async -> [String] {
         let system =
-            (try? Files.read("/etc/os-release", limit: 1 << 16)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+            (try? Files.read(Files.real("/etc/os-release") ?? "/etc/os-release", limit: 1 << 16)).map {
+                String(decoding: $0, as: UTF8.self)
+            } ?? ""
         let name = system.split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }?.dropFirst(12).filter {
             $0 != "\""
         }
@@ -101,61 +124,51 @@ struct ReportSections {
     }
 
     /// - Returns: `nil` for a configuration with mistakes.
-    private func configuration(_ add: ([String], _ isValid: Bool) -> Void) async -> LoadedSettings? {
+    private func configuration(
+        _ errors: inout ConfigErrors?, _ add: ([String], _ isValid: Bool) -> Void
+    ) async -> LoadedSettings? {
+        let file = ConfigurationFile(call.arguments, call.console)
         do {
-            let loaded = try await ConfigurationFile(call.arguments, call.console).load(disk: .onlyItself)
+            let loaded = try await awaiting(atMost: .seconds(10)) { try await file.read(disk: .onlyItself) }
             add(EffectiveConfiguration(loaded).yaml.split(separator: "\n").map(String.init), true)
             return loaded
         } catch {
+            errors = error as? ConfigErrors
             add("\(error)".split(separator: "\n").map(String.init), false)
             return nil
         }
-    }
-
-    private func checks(_ loaded: LoadedSettings) async -> [String] {
-        let machine = await MachineChecks.all(loaded.settings)
-        return findingLines(machine + (await configurationFindings(loaded, call, contacts: !isOffline)), console)
     }
 
     /// Reads the secrets, so that the report can hide them. Commands are not run for that.
     private func learn(_ configured: ConfiguredSecrets, by reader: SecretReader) async {
         for source in configured.sources {
             if case .command = source { continue }
-            // One that cannot be read is among the checks.
-            _ = try? await reader.read(source)
+            // One that cannot be read is among the checks. A disk that does not answer must not stop the report.
+            _ = try? await awaiting(atMost: .seconds(3)) { try await reader.read(source) }
         }
         for part in configured.addressParts { reader.known.remember(part) }
     }
 
-    private func disks(_ settings: Settings) async -> [String] {
-        var places = [("state", settings.state), ("staging", settings.staging.path)]
-        places += settings.presentFolders.map { ("folder \($0.watch.name)", $0.watch.path) }
-        var lines: [String] = []
-        for (name, path) in places {
-            // A disk that does not answer must not stop the report.
-            let text: String
-            do {
-                let space = try await SlowDisk(timeout: .seconds(3)).run { _ in try Space(at: path) }
-                let files = space.filesFree == .max ? "" : ", \(space.filesFree) more files fit"
-                text = "\(Units.bytes(space.free)) of \(Units.bytes(space.total)) free\(files)"
-            } catch { text = "\(error)" }
-            lines.append("\(name)  \(path.display)  \(text)")
+    private func disks(_ places: ReportPlaces, _ file: FilePath) async -> [String] {
+        var all = [("state", places.state), ("staging", places.staging)]
+        all += places.folders.map { ("folder \($0.name)", $0.path) }
+        if places.origin != nil { all.insert(("configuration", file.parent), at: 0) }
+        let lines = await withTaskGroup(of: (Int, String).self) { group in
+            for (number, (name, path)) in all.enumerated() {
+                group.addTask { (number, "\(name)  \(path.display)  " + (await Self.space(at: path))) }
+            }
+            return await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
         }
-        return lines
+        return (places.origin.map { [$0] } ?? []) + lines
     }
 
-    private func log(of pid: Int32) async -> [String] {
-        let program = Program(
-            words: ["journalctl", "_PID=\(pid)", "-n", Self.logLines, "--no-pager", "-o", "short-iso"].map {
-                Array($0.utf8)
-            },
-            environment: ["PATH=/usr/bin:/bin", "LC_ALL=C.UTF-8"], folder: "/")
+    private static func space(at path: FilePath) async -> String {
+        // A disk that does not answer must not stop the report.
         do {
-            let text = try await program.awaitOutput(atMost: 1 << 20, within: .seconds(20))
-            return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
-        } catch {
-            return ["the journal has no log of the daemon (\(error)); add the end of its log by hand"]
-        }
+            let space = try await SlowDisk(timeout: .seconds(3)).run { _ in try Space(at: path) }
+            let files = space.filesFree == .max ? "" : ", \(space.filesFree) more files fit"
+            return "\(Units.bytes(space.free)) of \(Units.bytes(space.total)) free\(files)"
+        } catch { return "\(error)" }
     }
 
     // MARK: From the daemon
@@ -199,8 +212,13 @@ struct ReportSections {
 
     /// The names of the files that the report may mention: of the uploads that it shows, of those in the log, and of the
     /// newest of each list.
-    private func names(_ client: ControlClient, shown: [UploadView], log: [String]) async throws -> HiddenNames {
+    private func names(
+        _ client: ControlClient, _ status: StatusView, shown: [UploadView], log: [String]
+    ) async throws -> HiddenNames {
         var names = HiddenNames()
+        for settling in status.settling { names.add(settling.path) }
+        for waiting in status.folders.flatMap({ $0.gathering ?? [] }) { names.add(waiting.path) }
+        for run in status.staging.running ?? [] { names.add(run.path) }
         var uploads = shown
         for list in [UploadList.ongoing, .failed, .completed, .cancelled, .history] {
             var query = ListQuery()

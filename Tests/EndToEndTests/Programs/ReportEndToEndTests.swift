@@ -92,6 +92,8 @@ struct ReportEndToEndTests {
             ] { #expect(text.contains(part), "\(part)") }
             for mark in marks { #expect(text.contains(mark), "\(mark)") }
             #expect(text.contains("name-of-a-clip.mp4"))
+            // The daemon has the variable, and this process does not.
+            #expect(!text.contains("it is not set") && text.contains("by the running daemon, pid"))
             let field = format == "html" ? "&quot;error&quot;" : "\"error\""
             #expect(text.contains(field), "the failed request")
             let planted = Mirror(reflecting: canary).children.compactMap { $0.value as? String } + signIns
@@ -100,6 +102,8 @@ struct ReportEndToEndTests {
             for name in ["name-of-a-clip", "garden", "given-by-hand"] + planted {
                 #expect(!hidden.contains(name), "\(name) is in the report")
             }
+            // What a line says besides the name stays.
+            #expect(hidden.contains(/name-[0-9a-f]{8}\.mp4 to other  waiting/))
             // The log of a service is part of the report.
             let log = try fixture.daemon?.standardError() ?? ""
             for secret in planted { #expect(!log.contains(secret), "\(secret) is in the log") }
@@ -163,5 +167,108 @@ struct ReportEndToEndTests {
             fixture.binary, ["report", "--config", fixture.config.display, "-o", output.display],
             output: fixture.folder.path.appending("again.out"), errors: fixture.folder.path.appending("again.err"))
         #expect(try await again.end(within: .seconds(60)) == .status(64))
+    }
+
+    private static let parts = [
+        "Versions", "Configuration", "Checks", "Status", "Oldest waits", "Failed uploads", "Failed requests", "Ways",
+        "Usage", "Log", "Disks",
+    ]
+
+    /// The lines of each part.
+    private func report(_ fixture: DaemonFixture, _ more: [String] = []) async throws -> [String: String] {
+        let output = fixture.folder.path.appending(FilePath("report-\(hexadecimal(Random.bytes(4)))"))
+        let child = try Child(
+            fixture.binary,
+            ["report", "--config", fixture.config.display, "--format", "markdown", "-o", output.display] + more,
+            output: fixture.folder.path.appending("report.out"), errors: fixture.folder.path.appending("report.err"))
+        #expect(try await child.end(within: .seconds(60)) == .status(0))
+        let text = String(decoding: try Files.read(output, limit: 1 << 22), as: UTF8.self)
+        var parts: [String: String] = [:]
+        for part in text.split(separator: "\n## ").dropFirst() {
+            parts[String(part.prefix { $0 != "\n" })] = String(part.drop { $0 != "\n" }).replacing("```", with: "")
+        }
+        #expect(Set(parts.keys) == Set(Self.parts))
+        for part in Self.parts { #expect(parts[part]?.allSatisfy(\.isWhitespace) == false, "\(part) is empty") }
+        return parts
+    }
+
+    @Test(
+        "with a configuration that is broken meanwhile, everything is there that the running daemon and the machine say"
+    )
+    func brokenWhileRunning() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("the daemon answers") { try await fixture.runVerb("status") != nil }
+        let whole = String(decoding: try Files.read(fixture.config), as: UTF8.self)
+        // A wrong key, a wrong value of the socket's neighbour, and no YAML at all.
+        for broken in [whole + "strange: 1\n", whole.replacing("keep}", with: "burn}"), whole + "  - [\n"] {
+            try Files.replace(fixture.config, with: Array(broken.utf8))
+            let parts = try await report(fixture)
+            #expect(parts["Configuration"]?.contains("sluice.yaml:") == true)
+            #expect(parts["Status"]?.contains("camera") == true && parts["Ways"]?.contains("nas") == true, "\(parts)")
+            #expect(parts["Checks"]?.contains("by the running daemon") == true)
+            #expect(parts["Checks"]?.contains("kernel") == true && parts["Checks"]?.contains("left out") == true)
+            #expect(parts["Disks"]?.contains(fixture.drop.display) == true, "\(parts["Disks"] ?? "")")
+            #expect(parts["Disks"]?.contains(fixture.state.display) == true)
+            #expect(parts["Log"]?.contains("logs/daemon.err") == true && parts["Log"]?.contains("info") == true)
+        }
+    }
+
+    @Test("without a daemon, and with a configuration that is missing or broken, each part says what it has or why not")
+    func withoutDaemon() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.writeConfiguration()
+        let whole = String(decoding: try Files.read(fixture.config), as: UTF8.self)
+        for text in [whole, whole + "strange: 1\n", whole + "  - [\n", nil] {
+            if let text {
+                try Files.replace(fixture.config, with: Array(text.utf8))
+            } else {
+                try Files.remove(fixture.config)
+            }
+            let socket = ["--socket", fixture.socket.display]
+            let parts = try await report(fixture, ["--offline"] + socket)
+            #expect(parts["Status"]?.contains("no such socket") == true, "\(parts["Status"] ?? "")")
+            for part in ["Oldest waits", "Ways", "Usage"] { #expect(parts[part]?.contains("see Status") == true) }
+            #expect(parts["Log"]?.contains("journal") == true)
+            #expect(parts["Checks"]?.contains("kernel") == true)
+            if text != nil {
+                #expect(parts["Disks"]?.contains(fixture.drop.display) == true, "\(parts["Disks"] ?? "")")
+            }
+            #expect(parts["Disks"]?.contains(" free") == true, "\(parts["Disks"] ?? "")")
+        }
+    }
+
+    @Test("a daemon that is stopped by a signal is named as that, and its log is there")
+    func frozen() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        try fixture.startDaemon()
+        try await eventually("the daemon answers") { try await fixture.runVerb("status") != nil }
+        let daemon = try #require(fixture.daemon)
+        try await daemon.stop()
+        let parts = try await report(fixture, ["--offline"])
+        daemon.send(SIGCONT)
+        let status = parts["Status"] ?? ""
+        #expect(
+            parts["Versions"]?.contains("no /etc/os-release") == ((try? FileStatus(at: "/usr/lib/os-release")) == nil))
+        #expect(status.contains("does not answer") && status.contains("kill -CONT \(daemon.pid)"), "\(status)")
+        #expect(parts["Log"]?.contains("logs/daemon.err") == true && parts["Log"]?.contains("info") == true)
+    }
+
+    @Test("a check from a shell does not fail for a variable that only the daemon has")
+    func variable() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        try await fixture.startReceiver()
+        fixture.destinationKeys = ", token: {env: SLUICE_TEST_TOKEN}"
+        try fixture.startDaemon(environment: ["SLUICE_TEST_TOKEN": "from-the-unit"])
+        try await eventually("the daemon answers") { try await fixture.runVerb("status") != nil }
+        // The exit status is 0.
+        let text = try #require(try await fixture.runVerb("check"))
+        #expect(text.contains("cannot be judged from this shell") && text.contains("sluice check --running"), "\(text)")
+        _ = try #require(try await fixture.runVerb("check", ["--running"]))
+        let parts = try await report(fixture)
+        #expect(parts["Checks"]?.contains("SLUICE_TEST_TOKEN") == false, "\(parts["Checks"] ?? "")")
     }
 }
