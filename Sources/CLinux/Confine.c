@@ -7,6 +7,7 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -93,14 +94,18 @@ static int hold_files(const char *program, int file) {
     return result;
 }
 
-static int limit(int resource, uint64_t most) {
-    struct rlimit given = {.rlim_cur = most, .rlim_max = most};
+// Only root may raise a hard limit: a lower one stays.
+static int limit(int resource, rlim_t most) {
+    struct rlimit given;
+    if (prlimit(0, resource, NULL, &given) != 0) return -1;
+    if (given.rlim_max > most) given.rlim_max = most;
+    given.rlim_cur = given.rlim_max;
     return prlimit(0, resource, &given, NULL);
 }
 
 static int limit_decoder(const struct sluice_decoder *decoder) {
-    // Private memory that can be written to counts against `memory`. All mappings together have more room, for the code of
-    // libraries alone can be larger than that; it bounds what is shared.
+    // Private memory that can be written to counts against `memory`; the filter leaves no other kind. All mappings together have
+    // more room, for the code of libraries alone can be larger than that; it bounds what is shared.
     if (limit(RLIMIT_DATA, decoder->memory) != 0 || limit(RLIMIT_AS, decoder->addresses) != 0) return -1;
     // Also the size of each thread's stack, which counts whole.
     if (limit(RLIMIT_STACK, 2 << 20) != 0) return -1;
@@ -205,10 +210,19 @@ static const struct sock_filter calls[] = {
 };
 
 #define PERMIT(call) EQUAL(call, 0, 1), ALLOW
+// F_SETOWN, F_SETSIG and F_SETFL with O_ASYNC send signals to other processes without kill(2), and leases and F_NOTIFY have signals
+// of their own. What copies a descriptor or reads its flags does nothing of the kind.
+#define PERMIT_FCNTL(call) \
+    EQUAL(call, 0, 8), LOAD(LOW(1)), EQUAL(F_DUPFD, 5, 0), EQUAL(F_DUPFD_CLOEXEC, 4, 0), EQUAL(F_GETFD, 3, 0), \
+        EQUAL(F_SETFD, 2, 0), EQUAL(F_GETFL, 1, 0), REFUSE(EINVAL), ALLOW
+// RLIMIT_DATA counts neither shared memory nor what grows like a stack.
+#define PERMIT_MAPPING(call) \
+    EQUAL(call, 0, 6), LOAD(LOW(3)), ANY_BIT(MAP_GROWSDOWN, 2, 0), ANY_BIT(MAP_SHARED, 0, 2), ANY_BIT(MAP_ANONYMOUS, 0, 1), \
+        REFUSE(EPERM), ALLOW
 
 // All that a decoder needs, and no other call: memory, threads, clocks, and files as far as Landlock lets it open them. So it has
 // no sockets, no other processes, no signals to others, no ptrace, keys, namespaces, mounts, io_uring or bpf. A call that is
-// refused seems to be one that the kernel does not know, for which the C library has another way or none.
+// refused as a whole seems to be one that the kernel does not know, for which the C library has another way or none.
 static const struct sock_filter decoder_calls[] = {
     LOAD_CALL,
     PERMIT(SYS_read), PERMIT(SYS_write), PERMIT(SYS_readv), PERMIT(SYS_writev), PERMIT(SYS_pread64), PERMIT(SYS_lseek),
@@ -229,7 +243,7 @@ static const struct sock_filter decoder_calls[] = {
     PERMIT(SYS_statx),
 #endif
 #ifdef SYS_mmap
-    PERMIT(SYS_mmap),
+    PERMIT_MAPPING(SYS_mmap),
 #endif
 #ifdef SYS_fstat
     PERMIT(SYS_fstat),
@@ -238,15 +252,15 @@ static const struct sock_filter decoder_calls[] = {
     PERMIT(SYS_newfstatat),
 #endif
 #ifdef SYS_fcntl
-    PERMIT(SYS_fcntl),
+    PERMIT_FCNTL(SYS_fcntl),
 #endif
 #ifdef __x86_64__
     PERMIT(SYS_open), PERMIT(SYS_stat), PERMIT(SYS_lstat), PERMIT(SYS_access), PERMIT(SYS_readlink), PERMIT(SYS_poll),
     PERMIT(SYS_select), PERMIT(SYS_arch_prctl), PERMIT(SYS_time), PERMIT(SYS_getrlimit),
 #elif defined(__arm__)
     PERMIT(SYS_open), PERMIT(SYS_access), PERMIT(SYS_readlink), PERMIT(SYS_poll), PERMIT(SYS_ugetrlimit), PERMIT(SYS__newselect),
-    PERMIT(SYS_mmap2), PERMIT(SYS__llseek), PERMIT(SYS_fstat64), PERMIT(SYS_stat64), PERMIT(SYS_lstat64),
-    PERMIT(SYS_fstatat64), PERMIT(SYS_fcntl64), PERMIT(SYS_sigreturn), PERMIT(SYS_getuid32), PERMIT(SYS_geteuid32),
+    PERMIT_MAPPING(SYS_mmap2), PERMIT(SYS__llseek), PERMIT(SYS_fstat64), PERMIT(SYS_stat64), PERMIT(SYS_lstat64),
+    PERMIT(SYS_fstatat64), PERMIT_FCNTL(SYS_fcntl64), PERMIT(SYS_sigreturn), PERMIT(SYS_getuid32), PERMIT(SYS_geteuid32),
     PERMIT(SYS_getgid32), PERMIT(SYS_getegid32), PERMIT(0x0f0002 /* cacheflush */), PERMIT(0x0f0005 /* set_tls */),
     // With times of 64 bits.
     PERMIT(403 /* clock_gettime */), PERMIT(406 /* clock_getres */), PERMIT(407 /* clock_nanosleep */),

@@ -88,13 +88,16 @@ static void become(
     // Whatever a library left open without a mark. Where the call is not known (before Linux 5.11), what has a mark goes.
     syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
     if (lent >= 0) fcntl(lent, F_SETFD, 0);
-    // A system call and nothing more. Where it is refused the program has more than it was to have.
-    if (given_files.rlim_max) prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     if (user == NULL) drop_rights();
     if (confinement != NULL && sluice_confine(confinement, words[0], lent) != 0) {
         int code = errno;
         (void)!write(report, &code, sizeof code);
         _exit(127);
+    }
+    // A system call and nothing more. Where it is refused the program has more than it was to have. Not before the confinement, which
+    // needs free numbers for its rules: this process may have more descriptors than a program is to have. A decoder has its own limit.
+    if (given_files.rlim_max && (confinement == NULL || confinement->decoder == NULL)) {
+        prlimit(0, RLIMIT_NOFILE, &given_files, NULL);
     }
     execvpe(words[0], (char *const *)words, (char *const *)environment);
     int code = errno;

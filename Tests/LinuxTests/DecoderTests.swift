@@ -49,12 +49,31 @@ struct DecoderTests {
         ("signal", true, "kill(0, getppid()) == 1", ENOSYS),
         ("io_uring", false, "syscall(425, 1, 0) >= 0", ENOSYS),
         ("pidfd", true, "syscall(434, $$ + 0, 0) >= 0", ENOSYS),
+        ("flags", true, "fcntl(L, 1, 0) && fcntl(L, 2, 1) && fcntl(L, 3, 0)", nil),
+        ("copy", true, "fcntl(L, 0, 20) && fcntl(L, 1030, 20)", nil),
+        // F_SETOWN, F_SETSIG to SIGKILL, F_SETFL with O_ASYNC, F_SETLEASE.
+        ("owner of signals", true, "fcntl(L, 8, $$ + 0)", EINVAL), ("kind of signal", true, "fcntl(L, 10, 9)", EINVAL),
+        ("signals for data", true, "fcntl(L, 4, 020000)", EINVAL), ("lease", false, "fcntl(L, 1024, 0)", EINVAL),
+        ("private memory", true, "\(mapping(0x22)) != -1", nil),
+        ("shared memory", true, "\(mapping(0x21)) != -1", EPERM),
+        ("validated shared memory", false, "\(mapping(0x23)) != -1", EPERM),
+        ("growing memory", true, "\(mapping(0x122)) != -1", EPERM),
         ("execute", false, #"exec { "/bin/true" } "true""#, EACCES),
     ]
 
+    /// mmap(2) of 4 KiB that can be written to, with these flags.
+    private static func mapping(_ flags: Int) -> String {
+        #if arch(x86_64)
+            let number = 9
+        #else
+            let number = 222
+        #endif
+        return "syscall(\(number), 0, 4096, 3, \(flags), -1, 0)"
+    }
+
     private func statements(_ attempts: [(name: String, isUsual: Bool, statement: String, refusal: CInt?)]) -> String {
         "sub attempt { my ($name, $done) = @_; print \"$name \", $done ? 'done' : $! + 0, \"\\n\" }\n"
-            + "$| = 1; my $file = $0; my $folder = '\(folder.path.display)';\n"
+            + "$| = 1; my $file = $0; my $folder = '\(folder.path.display)'; open(L, '<', $file);\n"
             + attempts.map { "attempt('\($0.name)', \($0.statement));\n" }.joined()
     }
 

@@ -36,8 +36,9 @@ package struct Confinement: Hashable, Sendable {
     ///
     /// By Landlock (Linux 5.13) it reads that file, its own and the shared libraries and nothing else, writes no file,
     /// and executes nothing but itself. A filter permits the calls that decoding needs, and no others: no sockets,
-    /// processes, signals, keys or mounts. It has no capabilities except, as root, that of reading its file, and the
-    /// lowest priorities. Where the kernel lacks Landlock or seccomp, it does not start.
+    /// processes, signals, keys or mounts. It has no capabilities except, as root, that of reading its file. It has the
+    /// lowest priorities, unless a filter of calls keeps this process from setting them, as that of the service does:
+    /// then it has those of this process. Where the kernel lacks Landlock or seccomp, it does not start.
     package struct Decoder: Hashable, Sendable {
         /// Bytes of memory that it may write to.
         package var memory: Int64

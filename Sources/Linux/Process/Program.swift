@@ -34,7 +34,7 @@ package struct Program: Sendable {
     package var passedDescriptor: CInt?
     /// The user with whose rights alone it runs; `nil` for this process's own. Only root can change the user.
     package var user: ServiceUser?
-    /// The part of the network to which it is held, with all that it starts; `nil` for no such limit.
+    /// The part of the network, or the one file, to which it is held with all that it starts; `nil` for no such limit.
     package var confinement: Confinement?
 
     package init(
