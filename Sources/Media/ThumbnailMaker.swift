@@ -1,4 +1,5 @@
 package import Core
+internal import Glibc
 package import Linux
 
 /// Makes small pictures of recordings and photos, by ffmpeg where it is installed.
@@ -12,7 +13,9 @@ package struct ThumbnailMaker: Sendable {
         case unavailable(String)
         /// The file has no picture that ffmpeg can decode within its limits.
         case unreadable(String)
-        case overdue
+        /// It was killed at a limit, perhaps because the machine was busy or short of memory. That says little about the
+        /// file.
+        case overdue(String)
         case stopped
     }
 
@@ -22,6 +25,7 @@ package struct ThumbnailMaker: Sendable {
     package static let mostBytes = 128 << 10
 
     private static let decoder = Confinement.Decoder(memory: 256 << 20, processorTime: .seconds(10))
+    private static let memory = "\(decoder.memory >> 20) MiB"
     /// Formats that consist of their own bytes: no playlists, no lists of other files, no devices.
     private static let formats =
         "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,mxf,wtv,dv,ivf,h264,hevc,mjpeg,gif,apng,jpeg_pipe,png_pipe,"
@@ -101,11 +105,17 @@ package struct ThumbnailMaker: Sendable {
             switch error.ending {
             // 127: the loader of shared libraries.
             case nil, .status(127): throw .unavailable("ffmpeg does not start in its sandbox: \(error)")
-            case .overdue: throw .overdue
+            case .overdue: throw .overdue("ffmpeg took longer than \(limit.components.seconds) seconds")
+            case .signal(SIGKILL):
+                throw .overdue(
+                    "ffmpeg was killed: it needs more than \(Self.memory) of memory or "
+                        + "\(Self.decoder.processorTime.components.seconds) seconds of a processor, or the machine is short of "
+                        + "memory")
             case .stopped where isStopped(): throw .stopped
             case .status, .signal, .stopped:
                 throw .unreadable(
-                    "ffmpeg cannot read the file: \(error); it is broken, or larger than 100 megapixels")
+                    "ffmpeg cannot read the file: \(error); it is broken, larger than 100 megapixels, or needs more than "
+                        + "\(Self.memory) of memory")
             }
         }
     }
@@ -115,8 +125,7 @@ extension ThumbnailMaker.Failure {
     /// For people.
     package var text: String {
         switch self {
-        case .unavailable(let text), .unreadable(let text): text
-        case .overdue: "ffmpeg took longer than 10 seconds"
+        case .unavailable(let text), .unreadable(let text), .overdue(let text): text
         case .stopped: "ffmpeg was stopped"
         }
     }

@@ -180,9 +180,34 @@ struct ThumbnailMakerTests {
         func result(_ maker: ThumbnailMaker, isStopped: Bool) -> Result<[UInt8], ThumbnailMaker.Failure> {
             Result { () throws(ThumbnailMaker.Failure) in try maker.picture(of: file, isStopped: { isStopped }) }
         }
-        #expect(result(hasty, isStopped: false) == .failure(.overdue))
+        #expect(result(hasty, isStopped: false) == .failure(.overdue("ffmpeg took longer than 0 seconds")))
         #expect(result(patient, isStopped: true) == .failure(.stopped))
         #expect(try Self.leftPrograms() == [])
+    }
+
+    @Test("an ffmpeg that is killed from outside, as for lack of memory, says little about its file")
+    func killed() throws {
+        let file = try Descriptor.open(Self.recordings.appending("whole/plain.mp4"), for: .reading)
+        let words = file.withNumber { "file:/proc/self/fd/\($0)\0" }
+        func kill() throws {
+            for stat in try Self.leftPrograms() {
+                guard let pid = pid_t(stat.prefix { $0 != " " }) else { continue }
+                let line = try Files.read(FilePath("/proc/\(pid)/cmdline"))
+                if String(decoding: line, as: UTF8.self).contains(words) { _ = Glibc.kill(pid, SIGKILL) }
+            }
+        }
+        let maker = try maker(.seconds(60))
+        let result = Result { () throws(ThumbnailMaker.Failure) in
+            try maker.picture(of: file) {
+                do { try kill() } catch { Issue.record(error) }
+                return false
+            }
+        }
+        guard case .failure(.overdue(let text)) = result else {
+            Issue.record("\(result)")
+            return
+        }
+        #expect(text.contains("killed") && text.contains("256 MiB of memory"))
     }
 
     @Test("this machine makes pictures, so check has nothing to say")

@@ -233,7 +233,8 @@ package final class Daemon: Sendable {
         let interfaces = InterfaceCounts(
             context: context, stateHealth: stateHealth, ledger: ledger, scheduler: scheduler, signals: signals)
         let maintenance = Maintenance(
-            context: context, sources: sources, fileSystems: fileSystems, signal: signals.maintenance)
+            context: context, sources: sources, fileSystems: fileSystems, thumbnails: operations.thumbnails.cache,
+            signal: signals.maintenance)
         let loops: [@Sendable () async throws -> Void] = [
             { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
             { try await retention.run() }, { try await grouping.run() }, { try await media.run() },

@@ -3,22 +3,26 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone, and compacts the ledger.
+/// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone and thumbnails that were not
+/// shown for long, and compacts the ledger.
 struct Maintenance: Sendable {
     let context: Context
     let sources: SourceFolders
     let fileSystems: FileSystems
-    /// Wakes it: files arrived, or the daemon has started.
+    let thumbnails: ThumbnailCache
+    /// Wakes it: files arrived, the daemon has started, or the configuration has changed.
     let signal: AsyncSignal
 
     func run() async throws {
         var last: MonotonicTime?
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
-            if last.map({ now.since($0) >= .seconds(86_400) }) ?? true {
+            let isDue = last.map { now.since($0) >= .seconds(86_400) } ?? true
+            if isDue {
                 last = now
                 await prune()
             }
+            await pruneThumbnails(isDue: isDue)
             // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
             // libdispatch every second.
             await signal.wait()
@@ -31,6 +35,20 @@ struct Maintenance: Sendable {
         }
         do { try await context.store.pruneLedger() } catch {
             context.log.warning("cannot prune the quota ledger", ["reason": "\(error)"])
+        }
+    }
+
+    /// Thumbnails show what people have recorded: none is left where they are switched off.
+    private func pruneThumbnails(isDue: Bool) async {
+        let isOn = context.settings.control.thumbnails
+        if isOn, !isDue { return }
+        let unused = context.clocks.wall().advanced(by: .zero - ThumbnailCache.kept)
+        do {
+            try await blocking { [thumbnails] in
+                if isOn { try thumbnails.removeUnused(since: unused) } else { try thumbnails.removeAll() }
+            }
+        } catch {
+            context.log.warning("cannot remove thumbnails", ["reason": "\(error)"])
         }
     }
 

@@ -13,8 +13,8 @@ final class ThumbnailCache: Sendable {
         case picture([UInt8])
         /// Why the file has no picture, for people.
         case none(String)
-        /// It took too long.
-        case overdue
+        /// It reached a limit; the reason, for people.
+        case overdue(String)
     }
 
     /// A stored entry.
@@ -22,6 +22,7 @@ final class ThumbnailCache: Sendable {
         let entry: Entry
         /// Identifies its content.
         let tag: String
+        /// When it was made; of a picture, when it was last used.
         let modified: WallTime
     }
 
@@ -37,6 +38,8 @@ final class ThumbnailCache: Sendable {
     /// In front of an entry: the digest of what follows it, and then one byte for the kind.
     private static let digestLength = 32
     private static let longestEntry = 256 << 10
+    /// An entry is removed this long after its last use.
+    static let kept = Duration.seconds(30 * 86_400)
 
     /// - Parameter most: The size that it may reach, in bytes. Then the oldest entries are removed.
     init(in state: FilePath, most: Int64 = 64 << 20) {
@@ -75,6 +78,30 @@ final class ThumbnailCache: Sendable {
         return true
     }
 
+    /// Records that a picture was used.
+    func noteUse(of key: String, at now: WallTime) {
+        let path = folder.appending(FilePath(key))
+        // If that fails it is removed earlier, and made again.
+        try? Descriptor.open(path, for: .reading).setModified(now.milliseconds * 1_000_000, named: path)
+    }
+
+    /// Removes what was not used since then.
+    func removeUnused(since then: WallTime) throws(SystemError) {
+        guard try FileStatus.ifPresent(at: folder) != nil else { return }
+        for name in try Files.names(in: folder) {
+            let path = folder.appending(name)
+            guard let status = try FileStatus.ifPresent(at: path), status.modified < then.milliseconds * 1_000_000
+            else { continue }
+            try Files.removeIfPresent(path)
+        }
+        used.withLock { $0 = nil }
+    }
+
+    func removeAll() throws(SystemError) {
+        try Files.removeTree(folder)
+        used.withLock { $0 = nil }
+    }
+
     // MARK: Form
 
     private static func encoded(_ entry: Entry) -> [UInt8] {
@@ -82,7 +109,7 @@ final class ThumbnailCache: Sendable {
             switch entry {
             case .picture(let bytes): [1] + bytes
             case .none(let reason): [0] + Array(reason.utf8)
-            case .overdue: [2]
+            case .overdue(let reason): [2] + Array(reason.utf8)
             }
         return Hasher.digest(.sha256, of: payload) + payload
     }
@@ -95,7 +122,7 @@ final class ThumbnailCache: Sendable {
         switch payload.first {
         case 0: entry = .none(String(decoding: rest, as: UTF8.self))
         case 1: entry = .picture(rest)
-        case 2: entry = .overdue
+        case 2: entry = .overdue(String(decoding: rest, as: UTF8.self))
         default: return nil
         }
         return Found(

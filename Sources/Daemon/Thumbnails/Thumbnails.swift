@@ -14,25 +14,28 @@ struct Thumbnails: Sendable {
     private let context: Context
     private let stateHealth: StateHealth
     private let finder: UploadFinder
-    private let scheduler: Scheduler
+    private let rest: RestCheck
     private let locator: SourceLocator
-    private let cache: ThumbnailCache
+    let cache: ThumbnailCache
     private let queue = ThumbnailQueue()
     /// Reads of a disk that does not answer do not hold up the daemon's threads.
     private let disk = SlowDisk(timeout: .seconds(20))
 
     /// A file without a picture is not tried again for this long: another ffmpeg may read it then.
     private static let remembered = Duration.seconds(86_400)
-    /// The same for one that took too long, perhaps because the machine was busy.
+    /// The same for one that reached a limit, perhaps because the machine was busy.
     private static let overdueRemembered = Duration.seconds(600)
     /// Time between two looks at policy while a picture is made.
     private static let policyCheck = Duration.milliseconds(500)
+    /// How exactly the last use of a picture is known: for less nothing is written.
+    private static let useStep = Duration.seconds(86_400)
 
     init(
         context: Context, stateHealth: StateHealth, finder: UploadFinder, scheduler: Scheduler, locator: SourceLocator
     ) {
         (self.context, self.stateHealth, self.finder) = (context, stateHealth, finder)
-        (self.scheduler, self.locator) = (scheduler, locator)
+        self.locator = locator
+        rest = RestCheck(context: context, scheduler: scheduler)
         cache = ThumbnailCache(in: context.settings.state)
     }
 
@@ -57,13 +60,16 @@ struct Thumbnails: Sendable {
         let key = ThumbnailCache.key(of: asset.identity, root: asset.root)
         if let known = try await known(key) { return try known.get(refusal) }
         do {
-            return try await queue.run { () throws -> ThumbnailView in
+            return try await queue.run(unless: hasLeft) { () throws -> ThumbnailView in
                 // Another upload of the same file may have come first.
                 if let known = try await known(key) { return try known.get(refusal) }
-                if hasLeft() { throw refusal("the client has left") }
-                if let hold = await hold() { throw refusal("none is made while uploads are held: \(hold.text)") }
+                if let hold = await rest.hold(readsPower: true) {
+                    throw refusal("none is made while uploads are held: \(hold.text)")
+                }
                 return try await make(asset, key, hasLeft: hasLeft).get(refusal)
             }
+        } catch is ThumbnailQueue.LeftError {
+            throw refusal("the client has left")
         } catch is ThumbnailQueue.FullError {
             throw Refusal(
                 .unavailable, "too many pictures are asked for at once: ask again in some seconds", id: row.upload.id)
@@ -95,12 +101,17 @@ struct Thumbnails: Sendable {
     private func known(_ key: String) async throws -> Result? {
         guard let found = try await blocking({ [cache] in cache.find(key) }) else { return nil }
         switch found.entry {
-        case .picture(let bytes): return .picture(ThumbnailView(bytes: bytes, tag: found.tag))
+        case .picture(let bytes):
+            if !isRecent(found, Self.useStep) {
+                let now = context.clocks.wall()
+                try await blocking { [cache] in cache.noteUse(of: key, at: now) }
+            }
+            return .picture(ThumbnailView(bytes: bytes, tag: found.tag))
         case .none(let reason):
             return isRecent(found, Self.remembered) ? .none("\(reason); it is tried again a day later") : nil
-        case .overdue:
+        case .overdue(let reason):
             return isRecent(found, Self.overdueRemembered)
-                ? .none("\(ThumbnailMaker.Failure.overdue.text); it is tried again ten minutes later") : nil
+                ? .none("\(reason); it is tried again ten minutes later") : nil
         }
     }
 
@@ -112,24 +123,6 @@ struct Thumbnails: Sendable {
 
     // MARK: Making
 
-    /// The hold that forbids to make pictures now; `nil` for none. It need not hold every upload: one is enough for the
-    /// machine to rest.
-    private func hold() async -> Hold? {
-        let settings = context.settings
-        guard settings.allRules.contains(where: { $0.busy != nil || $0.dependsOnPower }) else { return nil }
-        let snapshot = await scheduler.shown()
-        for destination in settings.destinations {
-            let state = snapshot.destination(destination.name)
-            let folders = settings.presentFolders.filter { $0.uploadTo.contains(destination.name) }
-            let places = folders.map { snapshot.folder($0.watch.name, .anyFile) } + [nil]
-            for folder in places {
-                let holds = snapshot.hardBlockers(on: state, from: folder, isUnderWay: false)
-                if let hold = holds.first(where: \.asksForRest) { return hold }
-            }
-        }
-        return nil
-    }
-
     private func make(
         _ asset: AssetRecord, _ key: String, hasLeft: @escaping @Sendable () -> Bool
     ) async throws -> Result {
@@ -137,11 +130,11 @@ struct Thumbnails: Sendable {
         guard let maker = ThumbnailMaker.installed() else { return .none("ffmpeg is not installed") }
         let (copy, source) = (context.staging.path(asset.stagedName), locator.source(of: asset))
         // Set when policy holds uploads in the meantime, or the daemon stops.
-        let rest = StopFlag()
+        let stop = StopFlag()
         let watch = Task {
-            while !rest.isSet {
+            while !stop.isSet {
                 try await Alarms.shared.sleep(for: Self.policyCheck)
-                if await hold() != nil { rest.set() }
+                if await rest.hold(readsPower: false) != nil { stop.set() }
             }
         }
         defer { watch.cancel() }
@@ -151,13 +144,13 @@ struct Thumbnails: Sendable {
                 try await disk.run { pulse in
                     guard let file = Self.open(asset, copy: copy, source: source) else { return .gone }
                     do throws(ThumbnailMaker.Failure) {
-                        return .picture(try maker.picture(of: file) { rest.isSet || hasLeft() })
+                        return .picture(try maker.picture(of: file) { stop.isSet || hasLeft() })
                     } catch {
                         return .failed(error)
                     }
                 }
             } onCancel: {
-                rest.set()
+                stop.set()
             }
         } catch is SlowDisk.TimeoutError {
             return .none("the disk of the file does not answer")
@@ -166,7 +159,7 @@ struct Thumbnails: Sendable {
         case .gone: return .none("neither the staged copy nor the unchanged source is there any more")
         case .failed(.unavailable(let reason)): return .none(reason)
         case .failed(.stopped): return .none("ffmpeg was stopped: the client has left, or uploads are held")
-        case .failed(.overdue): return await store(.overdue, key)
+        case .failed(.overdue(let reason)): return await store(.overdue(reason), key)
         case .failed(let failure): return await store(.none(failure.text), key)
         case .picture(let bytes): return await store(.picture(bytes), key)
         }
@@ -196,7 +189,7 @@ struct Thumbnails: Sendable {
     }
 
     private func store(_ entry: ThumbnailCache.Entry, _ key: String) async -> Result {
-        if !stateHealth.isFailing {
+        if !stateHealth.isFailing, context.settings.control.thumbnails {
             do {
                 _ = try await blocking { [cache] in try cache.store(entry, as: key) }
             } catch {
@@ -205,17 +198,7 @@ struct Thumbnails: Sendable {
         }
         switch entry {
         case .picture(let bytes): return .picture(ThumbnailView(bytes: bytes, tag: ThumbnailCache.tag(of: entry)))
-        case .none(let reason): return .none(reason)
-        case .overdue: return .none(ThumbnailMaker.Failure.overdue.text)
+        case .none(let reason), .overdue(let reason): return .none(reason)
         }
     }
-}
-
-extension Hold {
-    /// Whether it is there to spare the machine: it is busy, or its battery is.
-    fileprivate var asksForRest: Bool {
-        kind == .busy || kind == .rule && rule.map { !Set($0.facts).isDisjoint(with: Self.powerFacts) } ?? false
-    }
-
-    private static let powerFacts: Set<String> = ["on_battery", "battery_below"]
 }

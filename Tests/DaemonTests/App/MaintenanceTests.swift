@@ -22,7 +22,8 @@ struct MaintenanceTests {
         scene.clocks.advance(by: .seconds(91 * 86_400))
         let signal = scene.parts.signals.maintenance
         let maintenance = Maintenance(
-            context: scene.context, sources: scene.parts.sources, fileSystems: FileSystems(), signal: signal)
+            context: scene.context, sources: scene.parts.sources, fileSystems: FileSystems(),
+            thumbnails: ThumbnailCache(in: scene.context.settings.state), signal: signal)
         let loop = Task { try await maintenance.run() }
         try await eventually("maintenance sleeps") { signal.isWaiting }
         loop.cancel()
@@ -44,5 +45,42 @@ struct MaintenanceTests {
         try await scene.store.write { try $0.tombstones.skip([Self.identity("gone.mp4")]) }
         try await Self.maintain(scene)
         #expect(try await Self.isKnown(scene, "gone.mp4"))
+    }
+
+    @Test("a thumbnail is removed 30 days after its last use, and all of them where they are switched off")
+    func thumbnails() async throws {
+        for isOn in [true, false] {
+            let scene = try await ComponentScene { $0.control.thumbnails = isOn }
+            let cache = ThumbnailCache(in: scene.context.settings.state)
+            // `maintain` lets 91 days go by.
+            for (key, age) in [("old", 60), ("new", 62)] as [(String, Int64)] {
+                try cache.store(.picture([1]), as: key)
+                cache.noteUse(of: key, at: scene.clocks.wall().advanced(by: .seconds(age * 86_400)))
+            }
+            try await Self.maintain(scene)
+            #expect(cache.find("old") == nil && (cache.find("new") != nil) == isOn)
+            #expect(try (FileStatus.ifPresent(at: cache.folder) != nil) == isOn)
+        }
+    }
+
+    @Test("thumbnails go when a reload switches them off, on the same day")
+    func switchedOff() async throws {
+        let scene = try await ComponentScene()
+        let cache = ThumbnailCache(in: scene.context.settings.state)
+        try cache.store(.picture([1]), as: "a")
+        cache.noteUse(of: "a", at: scene.clocks.wall())
+        let signal = scene.parts.signals.maintenance
+        let maintenance = Maintenance(
+            context: scene.context, sources: scene.parts.sources, fileSystems: FileSystems(), thumbnails: cache,
+            signal: signal)
+        let loop = Task { try await maintenance.run() }
+        try await eventually("maintenance sleeps") { signal.isWaiting }
+        #expect(cache.find("a") != nil)
+        var runtime = scene.context.configuration.value
+        runtime.settings.control.thumbnails = false
+        scene.context.configuration.replace(runtime)
+        scene.parts.signals.wake(for: FactChanges.configuration)
+        try await eventually("they are gone") { try FileStatus.ifPresent(at: cache.folder) == nil }
+        loop.cancel()
     }
 }

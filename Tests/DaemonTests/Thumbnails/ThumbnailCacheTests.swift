@@ -16,7 +16,7 @@ struct ThumbnailCacheTests {
         #expect(cache().find("a") == nil)
         #expect(try FileStatus.ifPresent(at: folder.path.appending("thumbnails")) == nil)
         let entries: [String: ThumbnailCache.Entry] = [
-            "a": .picture([1, 2, 3]), "b": .none("broken"), "c": .overdue, "d": .picture([]),
+            "a": .picture([1, 2, 3]), "b": .none("broken"), "c": .overdue("slow"), "d": .picture([]),
         ]
         for (key, entry) in entries { #expect(try cache().store(entry, as: key)) }
         for (key, entry) in entries {
@@ -72,6 +72,27 @@ struct ThumbnailCacheTests {
         for number in 16..<100 { try second.store(.picture([1]), as: "\(number)") }
         #expect(try Files.names(in: second.folder).count <= 16)
         #expect(second.find("99") != nil)
+    }
+
+    @Test("what was not used for a while is removed, and all of it when nothing is to be kept")
+    func unused() throws {
+        let cache = cache()
+        try cache.removeUnused(since: WallTime(milliseconds: 1))
+        try cache.removeAll()
+        for key in ["a", "b", "c"] {
+            try cache.store(.picture([1]), as: key)
+            let path = cache.folder.appending(FilePath(key))
+            try Descriptor.open(path, for: .updating).setModified(1_000_000_000, named: path)
+        }
+        cache.noteUse(of: "b", at: WallTime(milliseconds: 5_000))
+        cache.noteUse(of: "nothing", at: WallTime(milliseconds: 5_000))
+        #expect(cache.find("b")?.modified == WallTime(milliseconds: 5_000))
+        try cache.removeUnused(since: WallTime(milliseconds: 1_000))
+        #expect(try Files.names(in: cache.folder).count == 3)
+        try cache.removeUnused(since: WallTime(milliseconds: 1_001))
+        #expect(try Files.names(in: cache.folder) == ["b"])
+        try cache.removeAll()
+        #expect(try FileStatus.ifPresent(at: cache.folder) == nil)
     }
 
     @Test(

@@ -4,6 +4,7 @@ import Linux
 import Media
 import Staging
 import Store
+import Synchronization
 import TestKit
 import Testing
 
@@ -134,6 +135,98 @@ struct ThumbnailTests {
         try made(.seconds(86_401))
         let none = try await scene.refusal(id)
         #expect(none == "")
+    }
+
+    @Test("a picture is as old as its last use; a file without one is not")
+    func used() async throws {
+        let scene = try await Scene()
+        let video = try await scene.record("a.mp4", Scene.recording("plain.mp4"))
+        let none = try await scene.record("b.mp4", Array("no recording".utf8))
+        let picture = try await scene.ask(video)
+        _ = try await scene.refusal(none)
+        func ages() throws -> [Int64] {
+            let folder = scene.thumbnails.cache.folder
+            return try Files.names(in: folder).map { name in
+                try FileStatus(at: folder.appending(name)).modified
+            }.sorted()
+        }
+        // The clock of the test differs from that of the file system.
+        for name in try Files.names(in: scene.thumbnails.cache.folder) {
+            let path = scene.thumbnails.cache.folder.appending(name)
+            try Descriptor.open(path, for: .updating)
+                .setModified(scene.base.clocks.wall().milliseconds * 1_000_000, named: path)
+        }
+        let before = try ages()
+        scene.base.clocks.advance(by: .seconds(80_000))
+        #expect(try await scene.ask(video) == picture)
+        #expect(try ages() == before)
+        scene.base.clocks.advance(by: .seconds(80_000))
+        #expect(try await scene.ask(video) == picture)
+        #expect(try ages() == [before[0], scene.base.clocks.wall().milliseconds * 1_000_000])
+    }
+
+    /// A source of `busy` that cannot be watched, with its answer, and how often it was asked.
+    private final class Camera: Sendable {
+        private let state = Mutex((answer: BusyAnswer.Answer?.some(.busy), asked: 0))
+        var asked: Int { state.withLock { $0.asked } }
+        func set(_ answer: BusyAnswer.Answer?) { state.withLock { $0.answer = answer } }
+        var probe: BusyProbe {
+            BusyProbe { [self] _, _ in
+                state.withLock { state in
+                    state.asked += 1
+                    return state.answer
+                }
+            }
+        }
+    }
+
+    @Test(
+        "a command of `busy` that no upload waits for is asked before a picture is made, and again when its answer is old"
+    )
+    func busy() async throws {
+        let camera = Camera()
+        let rule = BusyRule(.command(["/bin/is-recording"]), every: .seconds(30))
+        let scene = try await Scene { $0.folders[0].policy.rules = PolicyRules(busy: rule) }
+        await scene.base.scheduler.use(camera.probe)
+        let id = try await scene.record("a.mp4", Scene.recording("plain.mp4"))
+        let folder = scene.thumbnails.cache.folder
+        #expect(try await scene.refusal(id).contains("`/bin/is-recording` reports busy"))
+        #expect(try await scene.refusal(id).contains("reports busy"))
+        #expect(camera.asked == 1)
+        scene.base.clocks.advance(by: .seconds(30))
+        for (answer, text) in [
+            (nil, "has not answered yet"),
+            (.unknown(problem: "hangs", remedy: "kick it"), "hangs, which counts as busy"),
+        ] as [(BusyAnswer.Answer?, String)] {
+            camera.set(answer)
+            #expect(try await scene.refusal(id).contains(text))
+        }
+        #expect(try FileStatus.ifPresent(at: folder) == nil)
+        scene.base.clocks.advance(by: .seconds(30))
+        camera.set(.free)
+        let none = try await scene.refusal(id)
+        #expect(none == "" && camera.asked == 4)
+    }
+
+    @Test("the battery is read before a picture is made, although no upload waits for its level")
+    func battery() async throws {
+        let supplies = TemporaryFolder()
+        func level(_ percent: Int) throws {
+            for (name, value) in [
+                ("BAT0/type", "Battery"), ("BAT0/status", "Discharging"), ("BAT0/capacity", "\(percent)"),
+                ("AC/type", "Mains"), ("AC/online", "0"),
+            ] { try supplies.write(FilePath(name), Array("\(value)\n".utf8)) }
+        }
+        try level(80)
+        let rule = PauseRule(name: "low", when: .fact(.batteryBelow(50)))
+        let scene = try await Scene { $0.folders[0].policy.rules = PolicyRules(pauses: [rule]) }
+        await scene.base.scheduler.use(PowerMonitor(PowerSupplies(root: supplies.path)))
+        let id = try await scene.record("a.mp4", Scene.recording("plain.mp4"))
+        let other = try await scene.record("b.mp4", Scene.recording("plain.mp4"))
+        let none = try await scene.refusal(id)
+        #expect(none == "")
+        try level(40)
+        #expect(try await scene.refusal(other).contains("the rule `low`"))
     }
 
     @Test("nothing is made for a client that has left, and none when it is switched off")

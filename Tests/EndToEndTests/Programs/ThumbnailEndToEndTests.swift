@@ -1,5 +1,6 @@
 import Core
 import FoundationEssentials
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -89,5 +90,68 @@ struct ThumbnailEndToEndTests {
         try await eventually("the machine is not busy, and has no ffmpeg") {
             try await ask(fixture, upload("a.mp4")).text.contains("ffmpeg is not installed")
         }
+    }
+
+    /// The program, as it is started with lower limits than it wants for ffmpeg, and without the right to raise them.
+    private func limited(_ folder: FilePath) throws -> FilePath {
+        // Fewer descriptors than the daemon has; it raises that for itself alone. A hard limit of the stack below that
+        // of the sandbox.
+        let script = """
+            #!/bin/sh
+            ulimit -S -n 20
+            ulimit -s 1024
+            [ "$(id -u)" = 0 ] || exec '\(try Setting.binary().display)' "$@"
+            exec setpriv --bounding-set=-sys_resource -- '\(try Setting.binary().display)' "$@"
+
+            """
+        let path = folder.appending("limited")
+        try Files.replace(path, with: Array(script.utf8))
+        try #require(path.withCString { chmod($0, 0o755) } == 0)
+        return path
+    }
+
+    @Test("a daemon with more descriptors than its programs are to have, and with low hard limits, makes pictures too")
+    func limits() async throws {
+        let place = TemporaryFolder()
+        let fixture = try DaemonFixture(source: .keep, binary: limited(place.path))
+        fixture.destination = "http://127.0.0.1:1/"
+        try await started(fixture)
+        let pid = try #require(fixture.daemon?.pid)
+        #expect(try Files.names(in: FilePath("/proc/\(pid)/fd")).count > 20)
+        try record(recording("whole/plain.mp4"), at: fixture.drop.appending("a.mp4"))
+        let list = try await uploads(fixture, 1)
+        let reply = try await ask(fixture, "thumbnails/" + (try #require(list.first).id))
+        #expect(reply.status == 200, "\(reply.text)")
+        _ = try await fixture.stopDaemon()
+    }
+
+    @Test("pictures that were made are gone when a reload or a start switches them off")
+    func switchedOff() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.destination = "http://127.0.0.1:1/"
+        try await started(fixture)
+        try record(recording("whole/plain.mp4"), at: fixture.drop.appending("a.mp4"))
+        let picture = "thumbnails/" + (try #require(try await uploads(fixture, 1).first).id)
+        let folder = fixture.state.appending("thumbnails")
+        func isGone() async throws {
+            try await eventually("the pictures are gone") { try FileStatus.ifPresent(at: folder) == nil }
+            let reply = try await ask(fixture, picture)
+            #expect(reply.status == 404 && reply.text.contains("thumbnails: false"), "\(reply.text)")
+        }
+        #expect(try await ask(fixture, picture).status == 200)
+        fixture.controlKeys = ", thumbnails: false"
+        try fixture.writeConfiguration()
+        #expect(try await fixture.runVerb("reload") != nil)
+        try await isGone()
+        fixture.controlKeys = ""
+        try fixture.writeConfiguration()
+        #expect(try await fixture.runVerb("reload") != nil)
+        #expect(try await ask(fixture, picture).status == 200)
+        #expect(try Files.names(in: folder).count == 1)
+        _ = try await fixture.stopDaemon()
+        fixture.controlKeys = ", thumbnails: false"
+        try await started(fixture)
+        try await isGone()
+        _ = try await fixture.stopDaemon()
     }
 }
