@@ -11,7 +11,7 @@ package struct Console: Sendable {
     private var measure: @Sendable () -> (width: Int, height: Int)
     /// Current columns: a person may change the size of the window.
     package var width: Int { measure().width }
-    /// Current rows; unlimited where the terminal does not report them.
+    /// Current rows; unlimited without a terminal.
     package var height: Int { measure().height }
     package var colour: Bool
     package var environment: @Sendable (String) -> String?
@@ -126,12 +126,24 @@ extension Console {
         ["", "dumb"].contains(environment("TERM") ?? "")
     }
 
-    /// `$COLUMNS`, or the terminal's columns, or 100; and its rows.
     private static func size(_ environment: (String) -> String?) -> (width: Int, height: Int) {
         var size = winsize()
-        let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
-        let height = isKnown && size.ws_row > 0 ? Int(size.ws_row) : Int.max
-        if let columns = environment("COLUMNS").flatMap({ Int($0) }), columns > 0 { return (columns, height) }
-        return (isKnown && size.ws_col > 0 ? Int(size.ws_col) : 100, height)
+        let isTerminal = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0
+        return self.size(reported: isTerminal ? (Int(size.ws_col), Int(size.ws_row)) : nil, environment)
+    }
+
+    /// `$COLUMNS`, or the terminal's columns; the terminal's rows, or `$LINES`. A serial line reports 0 of both: then it has
+    /// the size of a VT100.
+    ///
+    /// - Parameter reported: Columns and rows; `nil` without a terminal, which has 100 columns and any number of rows.
+    static func size(
+        reported: (width: Int, height: Int)?, _ environment: (String) -> String?
+    ) -> (width: Int, height: Int) {
+        func named(_ name: String) -> Int? { environment(name).flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil } }
+        func known(_ count: Int) -> Int? { count > 0 ? count : nil }
+        guard let reported else { return (named("COLUMNS") ?? 100, .max) }
+        return (
+            named("COLUMNS") ?? known(reported.width) ?? 80, known(reported.height) ?? named("LINES") ?? 24
+        )
     }
 }

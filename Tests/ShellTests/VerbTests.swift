@@ -41,6 +41,12 @@ struct VerbTests {
             (["list", "--state", "waiting"], ["list |waiting|||||100"]),
             (["show", "cam1/0001"], ["show cam1/0001"]),
             (["status"], ["status"]),
+            (
+                ["top"],
+                ["status", "list ongoing||||||100"]
+                    + ["uploading", "finishing", "opening"].map { "list ongoing|\($0)|||||100" }
+                    + ["routes", "usage 0|0|||"]
+            ),
             (["metrics"], ["metrics"]),
             (["usage"], ["usage 7|3|||"]), (["quota"], ["quota "]), (["quota", "nas"], ["quota nas"]),
             (["usage", "--days", "2", "--by", "network"], ["usage 2|0|network||"]),

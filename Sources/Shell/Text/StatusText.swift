@@ -188,7 +188,7 @@ func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
     }
 }
 
-private func pauseText(_ pause: PauseView, _ now: WallTime) -> String {
+func pauseText(_ pause: PauseView, _ now: WallTime) -> String {
     let what = pause.scope == "all" ? "everything" : "\(pause.scope) \(pause.name ?? "")"
     return "\(what) since \(Units.moment(pause.since, now: now))"
         + (pause.until.map { ", until \(Units.moment($0, now: now))" } ?? ", until `sluice resume`")

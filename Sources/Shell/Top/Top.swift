@@ -40,6 +40,7 @@ private actor TopLoop {
         case tick
         case facts(Result<TopFacts, any Error>)
         case answer(String, isError: Bool)
+        case done(String, isError: Bool)
         case page(TopState.Page)
         case suspend, end
     }
@@ -49,7 +50,12 @@ private actor TopLoop {
     private var facts: TopFacts
     private var state = TopState()
     private var isAsking = false
+    /// Whether something has changed since the question that is under way.
+    private var asksAgain = false
     private var askedAt: MonotonicTime
+    /// The commands that were not answered yet, which are sent one after another.
+    private var unanswered = 0
+    private var lastCommand: Task<Void, Never>?
     private var drawn: [String] = []
     private var drawnSize = (width: 0, height: 0)
     private let clocks = SystemClocks()
@@ -70,6 +76,7 @@ private actor TopLoop {
         self.facts = facts
         askedAt = clocks.monotonic()
         (happenings, report) = AsyncStream.makeStream()
+        state.show(facts.uploads, isCurrent: true)
     }
 
     func run() async throws {
@@ -85,6 +92,7 @@ private actor TopLoop {
         try draw()
         for await happening in happenings {
             guard try handle(happening, terminal) else { break }
+            if !isAsking, clocks.monotonic().since(askedAt) >= Self.interval { ask() }
             try draw()
         }
     }
@@ -105,26 +113,33 @@ private actor TopLoop {
         switch happening {
         case .end: return false
         case .suspend: try suspend(terminal)
-        case .tick: if clocks.monotonic().since(askedAt) >= Self.interval { ask() }
+        case .tick: break
         case .keys(let keys):
             for key in keys {
                 if key == .suspend {
                     try suspend(terminal)
                     continue
                 }
-                let effect = state.press(key, facts.uploads, page: screen.rows)
+                let screen = screen
+                let effect = state.press(key, screen.uploads, page: screen.rows, of: screen.pageText.count)
                 if effect == .quit { return false }
                 perform(effect)
             }
         case .facts(.success(let new)):
-            isAsking = false
             state.lost = nil
-            facts = new
+            // Those of another list were asked for before a person changed it.
+            if new.list == state.list {
+                facts = new
+                state.show(new.uploads, isCurrent: !asksAgain && unanswered == 0)
+            }
+            answered()
         case .facts(.failure(let error)):
-            isAsking = false
             guard isAbsence(error) else { throw error }
-            state.lost = (since: state.lost?.since ?? call.now(), reason: "\(error)")
-        case .answer(let text, let isError):
+            state.lost = TopState.Loss(since: state.lost?.since ?? call.now(), error)
+            answered()
+        case .answer(let text, let isError): state.answer = (text: text, isError: isError)
+        case .done(let text, let isError):
+            unanswered -= 1
             state.answer = (text: text, isError: isError)
             ask()
         case .page(let page): state.page = page
@@ -143,6 +158,7 @@ private actor TopLoop {
 
     /// One question at a time: a slow daemon is not asked more.
     private func ask() {
+        asksAgain = isAsking
         if isAsking { return }
         isAsking = true
         askedAt = clocks.monotonic()
@@ -154,11 +170,17 @@ private actor TopLoop {
         }
     }
 
+    private func answered() {
+        isAsking = false
+        if asksAgain { ask() }
+    }
+
     private func perform(_ effect: TopState.Effect) {
         switch effect {
         case .none, .quit: return
         case .refresh:
-            facts.uploads = []
+            // It may be the list that is known.
+            if facts.list == state.list { state.show(facts.uploads, isCurrent: false) }
             ask()
         case .why(let upload):
             answer { client, console, now in
@@ -173,7 +195,17 @@ private actor TopLoop {
                         title: upload.id, lines: detailLines(try await client.show(upload.id), console, now: now)))
             }
         case .run(let command, let upload):
-            answer { client, _, _ in .answer(try await Self.run(command, upload, client), isError: false) }
+            unanswered += 1
+            let (client, before, report) = (client, lastCommand, report)
+            // The next one may take back what this one does.
+            lastCommand = Task {
+                await before?.value
+                do {
+                    report.yield(.done(try await Self.run(command, upload, client), isError: false))
+                } catch {
+                    report.yield(.done((error as? Refusal)?.message ?? "\(error)", isError: true))
+                }
+            }
         }
     }
 
@@ -182,10 +214,8 @@ private actor TopLoop {
     ) {
         let (client, console, now, report) = (client, call.console, call.now(), report)
         Task {
-            do { report.yield(try await body(client, console, now)) } catch let refusal as Refusal {
-                report.yield(.answer(refusal.message, isError: true))
-            } catch {
-                report.yield(.answer("\(error)", isError: true))
+            do { report.yield(try await body(client, console, now)) } catch {
+                report.yield(.answer((error as? Refusal)?.message ?? "\(error)", isError: true))
             }
         }
     }
@@ -224,7 +254,8 @@ private actor TopLoop {
         if lines == drawn, !isResized { return }
         var text = isResized ? "\u{1B}[2J" : ""
         for (row, line) in lines.enumerated() where isResized || row >= drawn.count || drawn[row] != line {
-            text += "\u{1B}[\(row + 1);1H\(line)\u{1B}[K"
+            // Before the text: after one that fills the row some terminals erase its last letter.
+            text += "\u{1B}[\(row + 1);1H\u{1B}[2K\(line)"
         }
         if lines.count < drawn.count { text += "\u{1B}[J" }
         try call.console.raw(text)

@@ -18,8 +18,11 @@ struct TopScreen {
         return (screen.headerLines + screen.uploadLines(.max) + screen.panelLines).map(oneLine)
     }
 
-    /// Rows of uploads on the screen: also how far a page goes.
-    var rows: Int { max(1, layout.uploads - 1) }
+    /// How far a key goes that moves by a screen: rows of uploads, or lines of the page that is open.
+    var rows: Int { state.page == nil ? max(1, layout.uploads - 1) : pageRoom }
+
+    /// The uploads of the list that is shown; none until the daemon has told them.
+    var uploads: [UploadView] { facts.list == state.list ? facts.uploads : [] }
 
     /// At most `height` lines of at most `width` columns.
     var lines: [String] {
@@ -44,7 +47,7 @@ struct TopScreen {
     /// Lines for uploads, with their title, and for what stands below.
     private var layout: (uploads: Int, panels: Int) {
         let room = max(0, height - footer.count - headerLines.count)
-        let (wanted, below) = (max(2, facts.uploads.count + 1), panelLines.count)
+        let (wanted, below) = (max(2, uploads.count + 1), panelLines.count)
         if wanted + below <= room { return (wanted, below) }
         // Each may have half of the screen, and what the other does not need.
         let uploads = max(min(wanted, (room + 1) / 2), room - below)
@@ -70,11 +73,12 @@ struct TopScreen {
         if let lost = state.lost {
             lines.append(
                 console.styled(
-                    "No daemon since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
+                    "\(lost.headline) since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
                         + "\(LocalTime(facts.at).clock); asking again every second.", .red))
         }
         let notices =
-            status.paused.map(pauseText) + (status.exceptions ?? []).map { "allowed: \(exceptionText($0, now))" }
+            status.paused.map { "paused: \(pauseText($0, now))" }
+            + (status.exceptions ?? []).map { "allowed: \(exceptionText($0, now))" }
             + (status.limit.map { ["limit: \(Units.rate($0)) for all transfers"] } ?? [])
             + status.warnings.map { "warning: \(printable($0))" }
         let most = max(1, height / 6)
@@ -85,21 +89,18 @@ struct TopScreen {
         return lines + [""]
     }
 
-    private func pauseText(_ pause: PauseView) -> String {
-        "paused: " + (pause.scope == "all" ? "everything" : "\(pause.scope) \(printable(pause.name ?? ""))")
-            + " since \(moment(pause.since))" + (pause.until.map { ", until \(moment($0))" } ?? "")
-    }
-
     private func moment(_ text: String) -> String { Units.moment(text, now: now) }
 
     // MARK: Uploads
 
     private func uploadLines(_ count: Int) -> [String] {
-        let uploads = facts.uploads
+        let uploads = uploads
         if uploads.isEmpty {
-            return [title("\(state.list.rawValue) uploads"), console.styled("  none", .dim)]
+            let text = facts.list == state.list ? "none" : state.lost == nil ? "…" : "not known without the daemon"
+            return [title("\(state.list.rawValue) uploads"), console.styled("  \(text)", .dim)]
         }
         let (chosen, room) = (state.index(in: uploads), max(1, count - 1))
+        let chosenUpload = state.upload(in: uploads)?.id
         // The chosen row stays on the screen.
         let first = max(0, min(chosen - room / 2, uploads.count - room))
         let shown = uploads[first..<min(uploads.count, first + room)]
@@ -109,7 +110,7 @@ struct TopScreen {
         return [title(lines[0])]
             + zip(lines.dropFirst(), shown).map { line, upload in
                 // Nothing is chosen in plain text.
-                upload.id == uploads[chosen].id && width < .max
+                upload.id == chosenUpload && width < .max
                     ? console.styled(filled(line, to: width), .reverse)
                     : console.styled(line, style(ofState: upload.state))
             }
@@ -132,20 +133,29 @@ struct TopScreen {
 
     private func row(_ upload: UploadView) -> Table.Row {
         let isRunning = upload.state == .uploading
-        let fraction = upload.staging?.fraction ?? upload.progress.fraction
         let wait =
-            upload.error.map { upload.list.known == .failed ? "\($0.code): \($0.message)" : nil }
+            upload.error.flatMap { upload.list.known == .failed ? "\($0.code): \($0.message)" : nil }
             ?? upload.holds.first.map { holdText($0, now) }
         return Table.Row(cells: [
-            upload.isPaused ? ShownState.paused.rawValue : upload.state.rawValue,
-            upload.list.known == .ongoing && (isRunning || fraction > 0)
-                ? bar(fraction, width: width < 100 ? 12 : 22) : "",
-            Units.percent(fraction), Units.bytes(upload.size),
+            upload.isPaused ? ShownState.paused.rawValue : upload.state.rawValue, progress(of: upload),
+            Units.percent(upload.progress.fraction), Units.bytes(upload.size),
             isRunning ? upload.progress.rate.map(Units.rate) ?? "" : "",
             isRunning ? upload.progress.eta.map(Units.duration) ?? "" : "",
             upload.priority == 0 ? "" : String(upload.priority), upload.destination, upload.relative ?? upload.name,
-            (wait ?? nil).map { printable($0) } ?? "",
+            wait.map { printable($0) } ?? "",
         ])
+    }
+
+    /// A bar. While the file is staged it is that of the copy, after the word for the work.
+    private func progress(of upload: UploadView) -> String {
+        guard upload.list.known == .ongoing else { return "" }
+        let columns = width < 100 ? 12 : 22
+        if let run = upload.staging {
+            let word = printable(run.work)
+            return run.fraction.map { "\(word) \(bar($0, width: max(4, columns - displayWidth(word) - 1)))" } ?? word
+        }
+        let fraction = upload.progress.fraction
+        return upload.state == .uploading || fraction > 0 ? bar(fraction, width: columns) : ""
     }
 
     // MARK: Below
@@ -223,11 +233,11 @@ struct TopScreen {
     /// a text that is too long loses its middle.
     private func questionLines(_ text: String) -> [String] {
         let (keys, most) = ("y/n", max(1, height / 2))
-        let whole = broken("\(text) \(keys)", atSpaces: true)
+        let whole = broken("\(text) \(keys)", atSpaces: true, width: width)
         if whole.count <= most { return whole }
         // A wide letter may leave a column free at the end of each line.
         let room = most * (width - 1) - keys.count - 1
-        var lines = broken(cut(text, to: max(0, room)), atSpaces: false)
+        var lines = broken(cut(text, to: max(0, room)), atSpaces: false, width: width)
         if let last = lines.last, displayWidth(last) + 1 + keys.count <= width || last.isEmpty {
             lines.removeLast()
             lines.append(last.isEmpty ? keys : "\(last) \(keys)")
@@ -237,8 +247,8 @@ struct TopScreen {
         return lines
     }
 
-    /// A text in lines of the screen's width.
-    private func broken(_ text: String, atSpaces: Bool) -> [String] {
+    /// A text in lines of at most `width` columns.
+    private func broken(_ text: String, atSpaces: Bool, width: Int) -> [String] {
         var lines: [String] = []
         var rest = Self.oneLine(text)
         while displayWidth(rest) > width {
@@ -253,11 +263,31 @@ struct TopScreen {
         return lines + [rest]
     }
 
+    // MARK: Pages
+
+    private var pageRoom: Int { max(1, height - 2) }
+
+    /// The lines of the page that is open, as many as it takes in this window.
+    var pageText: [String] {
+        (state.page?.lines ?? []).flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }.flatMap {
+            line -> [String] in
+            let line = Self.oneLine(String(line))
+            if displayWidth(line) <= width { return [line] }
+            // What is broken loses its styles.
+            let plain = withoutStyles(line)
+            let indent = String(plain.prefix { $0 == " " }.prefix(width / 2))
+            return broken(String(plain.dropFirst(indent.count)), atSpaces: true, width: width - indent.count).map {
+                indent + $0
+            }
+        }
+    }
+
     private func pageLines(_ page: TopState.Page) -> [String] {
-        let room = max(1, height - 2)
-        let shown = page.lines.dropFirst(page.offset).prefix(room)
-        let filling = Array(repeating: "", count: max(0, room - shown.count))
-        let more = page.lines.count > page.offset + room
+        let text = pageText
+        let offset = max(0, min(page.offset, text.count - pageRoom))
+        let shown = text.dropFirst(offset).prefix(pageRoom)
+        let filling = Array(repeating: "", count: max(0, pageRoom - shown.count))
+        let more = text.count > offset + pageRoom
         let foot = console.styled(more ? "down: more  any other key: back" : "any key: back", .dim)
         return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map {
             trimmed(Self.oneLine($0), to: width)

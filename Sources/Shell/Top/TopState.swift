@@ -1,4 +1,5 @@
 internal import API
+internal import Control
 internal import Core
 
 /// What a person has chosen in `top`, and what was answered.
@@ -27,8 +28,13 @@ struct TopState: Sendable {
     static let lists: [UploadList] = [.ongoing, .failed, .completed, .cancelled]
 
     var list = UploadList.ongoing
-    /// The chosen upload; the first row until a person moves.
+    /// The chosen upload: the first that was shown until a person moves. It stays so when it has left the list. Then
+    /// nothing is chosen: a command that was meant for it must not concern another one that has come into its row.
     private(set) var chosen: String?
+    /// The row of the chosen upload when it was shown last.
+    private var row = 0
+    /// The priorities that were asked for by upload, until the daemon shows them.
+    private var priorities: [String: Int] = [:]
     var page: Page?
     /// A command that waits for `y`.
     struct Question: Sendable {
@@ -51,27 +57,67 @@ struct TopState: Sendable {
     private(set) var question: Question?
     /// The answer to the last command, until a key is pressed.
     var answer: (text: String, isError: Bool)?
-    /// When the daemon stopped answering, and why.
-    var lost: (since: WallTime, reason: String)?
+    /// Why there are no new facts.
+    struct Loss: Sendable {
+        var since: WallTime
+        var headline: String
+        var reason: String
 
-    /// The chosen row.
-    func index(in uploads: [UploadView]) -> Int {
-        uploads.firstIndex { $0.id == chosen } ?? 0
+        init(since: WallTime, _ error: any Error) {
+            self.since = since
+            reason = "\(error)"
+            headline =
+                switch error as? ControlError {
+                case .denied?: "No access to the daemon"
+                case .protocolFault?: "No answer that can be read"
+                default: "No daemon"
+                }
+        }
     }
 
-    /// - Parameter page: The number of rows of a screen.
-    mutating func press(_ key: TopKey, _ uploads: [UploadView], page rows: Int) -> Effect {
+    /// Set while the daemon cannot be asked.
+    var lost: Loss?
+
+    /// The chosen row, or the one where the chosen upload was.
+    func index(in uploads: [UploadView]) -> Int {
+        row(of: chosen, in: uploads) ?? max(0, min(row, uploads.count - 1))
+    }
+
+    /// The chosen upload; `nil` when it is not in the list.
+    func upload(in uploads: [UploadView]) -> UploadView? {
+        if chosen == nil { return uploads.first }
+        return row(of: chosen, in: uploads).map { uploads[$0] }
+    }
+
+    private func row(of id: String?, in uploads: [UploadView]) -> Int? { uploads.firstIndex { $0.id == id } }
+
+    /// Takes over the uploads that are shown from now on.
+    ///
+    /// - Parameter isCurrent: Whether they show the result of every command.
+    mutating func show(_ uploads: [UploadView], isCurrent: Bool) {
+        chosen = uploads.isEmpty ? nil : chosen ?? uploads.first?.id
+        row = index(in: uploads)
+        if isCurrent { priorities = [:] }
+    }
+
+    /// - Parameters:
+    ///   - rows: The number of rows of a screen.
+    ///   - count: The lines of the page in this window, if one is open.
+    mutating func press(
+        _ key: TopKey, _ uploads: [UploadView], page rows: Int, of count: Int? = nil
+    ) -> Effect {
         answer = nil
         if key == .interrupt { return .quit }
         if let question {
             self.question = nil
             return key == .letter("y") ? .run(question.command, upload: question.upload) : .none
         }
-        if page != nil { return pressInPage(key, rows) }
+        if let page { return pressInPage(key, rows, of: count ?? page.lines.count) }
         let now = index(in: uploads)
         switch key {
         case .up, .letter("k"): move(to: now - 1, uploads)
-        case .down, .letter("j"): move(to: now + 1, uploads)
+        // Another upload is now where the chosen one was.
+        case .down, .letter("j"): move(to: upload(in: uploads) == nil ? now : now + 1, uploads)
         case .pageUp: move(to: now - rows, uploads)
         case .pageDown, .letter(" "): move(to: now + rows, uploads)
         case .first, .letter("g"): move(to: 0, uploads)
@@ -79,27 +125,32 @@ struct TopState: Sendable {
         case .tab:
             let next = (Self.lists.firstIndex(of: list) ?? 0) + 1
             list = Self.lists[next % Self.lists.count]
-            chosen = nil
+            (chosen, row) = (nil, 0)
             return .refresh
         case .letter("q"): return .quit
         case .letter("?"), .letter("h"): page = Page(title: "Keys", lines: Self.help)
         case .letter("P"): question = Question(command: .pauseAll)
         case .letter("R"): question = Question(command: .resumeAll)
-        default: return pressOnUpload(key, uploads.isEmpty ? nil : uploads[now])
+        default: return pressOnUpload(key, upload(in: uploads), isEmpty: uploads.isEmpty)
         }
         return .none
     }
 
-    private mutating func pressOnUpload(_ key: TopKey, _ upload: UploadView?) -> Effect {
-        guard let upload else { return .none }
+    private mutating func pressOnUpload(_ key: TopKey, _ upload: UploadView?, isEmpty: Bool) -> Effect {
+        guard let upload else {
+            if !isEmpty, Self.keysOnUpload.contains(key) {
+                answer = (text: "the chosen upload is not in this list any more: choose another one", isError: true)
+            }
+            return .none
+        }
         switch key {
         case .enter, .letter("i"): return .show(upload)
         case .letter("w"): return .why(upload)
         case .letter("p"): return .run(.pause, upload: upload)
         case .letter("r"): return .run(.resume, upload: upload)
         case .letter("t"): return .run(.retry, upload: upload)
-        case .letter("+"): return .run(.priority(min(1000, upload.priority + 1)), upload: upload)
-        case .letter("-"): return .run(.priority(max(-1000, upload.priority - 1)), upload: upload)
+        case .letter("+"): return prioritize(upload, by: 1)
+        case .letter("-"): return prioritize(upload, by: -1)
         case .letter("c"): question = Question(command: .cancel, upload: upload)
         case .letter("x"): question = Question(command: .remove, upload: upload)
         default: break
@@ -107,10 +158,20 @@ struct TopState: Sendable {
         return .none
     }
 
-    private mutating func pressInPage(_ key: TopKey, _ rows: Int) -> Effect {
+    private static let keysOnUpload: Set<TopKey> = Set([.enter] + "iwprt+-cx".map { .letter($0) })
+
+    private mutating func prioritize(_ upload: UploadView, by step: Int) -> Effect {
+        // The key may be pressed again before the daemon has answered.
+        let priority = max(-1000, min(1000, (priorities[upload.id] ?? upload.priority) + step))
+        priorities[upload.id] = priority
+        return .run(.priority(priority), upload: upload)
+    }
+
+    private mutating func pressInPage(_ key: TopKey, _ rows: Int, of count: Int) -> Effect {
         func scroll(_ by: Int) {
             guard var page else { return }
-            page.offset = max(0, min(page.offset + by, page.lines.count - rows))
+            // In a larger window it may end before its offset.
+            page.offset = max(0, min(min(page.offset, count - rows) + by, count - rows))
             self.page = page
         }
         switch key {

@@ -135,6 +135,14 @@ struct TopEndToEndTests {
             try await window.press("+")
             try await shows(window, "priority 1: clip-")
             #expect(try await fixture.runVerb("list", ["--json"])?.contains("\"priority\":1") == true)
+            // Faster than the daemon answers.
+            try await window.press("+", "+", "-", "+")
+            try await shows(window, "priority 3: clip-")
+            #expect(try await fixture.runVerb("list", ["--json"])?.contains("\"priority\":3") == true)
+            try await window.press("Tab")
+            try await shows(window, "failed uploads", "none", "Tab failed")
+            try await window.press("Tab", "Tab", "Tab", "End")
+            try await shows(window, "Tab ongoing", "clip-2")
             try await window.press("P")
             try await shows(window, "Pause everything? y/n")
             try await window.press("n", "c")
@@ -143,10 +151,13 @@ struct TopEndToEndTests {
             try await shows(window, "cancelled clip-", "2 ongoing")
             fixture.killDaemon()
             try await shows(window, "No daemon since")
+            try await window.press("Tab")
+            try await shows(window, "failed uploads", "not known without the daemon")
             try fixture.startDaemon()
             try await eventually("the daemon is back on the screen") {
                 try await !window.text.contains("No daemon since")
             }
+            try await shows(window, "failed uploads", "none")
             try await window.press("C-c")
             try await shows(window, "ended with 0")
         } catch {

@@ -1,4 +1,5 @@
 import API
+import Control
 import Core
 import Testing
 
@@ -8,6 +9,9 @@ import Testing
 @Suite("top")
 struct TopTests {
     private static let now = WallTime(rfc3339: "2026-11-20T08:00:00Z") ?? WallTime(milliseconds: 0)
+
+    private static let absence = ControlError.notRunning(
+        socket: "/run/sluice/control.sock", reason: "the socket exists, but no daemon listens on it")
 
     private static func upload(_ number: Int, _ state: ShownState = .waiting, priority: Int = 0) -> UploadView {
         var view = UploadView.sample()
@@ -35,7 +39,7 @@ struct TopTests {
     func sizes(uploads: Int) {
         var state = TopState()
         for isLost in [false, true] {
-            if isLost { state.lost = (since: Self.now, reason: "the socket exists, but no daemon listens on it") }
+            if isLost { state.lost = TopState.Loss(since: Self.now, Self.absence) }
             for (width, height) in [(20, 5), (40, 12), (80, 24), (132, 43), (300, 90), (1, 1)] {
                 let lines = Self.screen(Self.facts(uploads), state, width: width, height: height).lines
                 #expect(lines.count == height, "\(width) x \(height)")
@@ -149,6 +153,171 @@ struct TopTests {
         for letter in "prtwicx+-jkgG" { #expect(state.press(.letter(letter), [], page: 5) == .none) }
         for key in [TopKey.up, .down, .pageUp, .pageDown, .first, .last, .enter] {
             #expect(state.press(key, [], page: 5) == .none)
+        }
+    }
+
+    @Test("a chosen upload that has left the list is not replaced by the one in its row until a person chooses again")
+    func gone() throws {
+        let uploads = (0..<4).map { Self.upload($0) }
+        var state = TopState()
+        state.show(uploads, isCurrent: true)
+        // A new upload above the first one, before any key.
+        let more = [Self.upload(9)] + uploads
+        state.show(more, isCurrent: true)
+        #expect(state.press(.letter("p"), more, page: 5) == .run(.pause, upload: uploads[0]))
+        #expect(state.press(.down, uploads, page: 5) == .none)
+        let left = [uploads[0], uploads[2], uploads[3]]
+        state.show(left, isCurrent: true)
+        for key in [TopKey.enter] + "iwprt+-cx".map({ .letter($0) }) {
+            #expect(state.press(key, left, page: 5) == .none && state.question == nil && state.page == nil)
+            #expect(state.answer?.isError == true && state.answer?.text.contains("choose another") == true)
+        }
+        var facts = Self.facts(0)
+        facts.uploads = left
+        #expect(!Self.screen(facts, state, width: 100, height: 20).lines.contains { $0.contains("\u{1B}[7m") })
+        // The row is where it was.
+        var other = state
+        #expect(other.press(.up, left, page: 5) == .none && other.upload(in: left) == uploads[0])
+        #expect(state.press(.down, left, page: 5) == .none && state.upload(in: left) == uploads[2])
+        #expect(state.press(.letter("t"), left, page: 5) == .run(.retry, upload: uploads[2]))
+        // Where nothing is left to be mistaken, the next upload is chosen.
+        state.show([], isCurrent: true)
+        state.show([uploads[3]], isCurrent: true)
+        #expect(state.upload(in: [uploads[3]]) == uploads[3])
+    }
+
+    @Test("a question concerns the upload that it names, also when another has come into its row")
+    func questionStays() {
+        let uploads = [Self.upload(0), Self.upload(1)]
+        var state = TopState()
+        state.show(uploads, isCurrent: true)
+        #expect(state.press(.letter("c"), uploads, page: 5) == .none)
+        state.show([uploads[1]], isCurrent: true)
+        #expect(state.press(.letter("y"), [uploads[1]], page: 5) == .run(.cancel, upload: uploads[0]))
+    }
+
+    @Test("a priority is raised from the one that was asked for last, whatever the daemon shows until then")
+    func priorities() {
+        let uploads = [Self.upload(0, priority: 4), Self.upload(1)]
+        var state = TopState()
+        state.show(uploads, isCurrent: true)
+        func press(_ key: Character) -> TopState.Effect { state.press(.letter(key), uploads, page: 5) }
+        for priority in [5, 6, 7] { #expect(press("+") == .run(.priority(priority), upload: uploads[0])) }
+        #expect(press("-") == .run(.priority(6), upload: uploads[0]))
+        state.show(uploads, isCurrent: false)
+        #expect(press("+") == .run(.priority(7), upload: uploads[0]))
+        #expect(state.press(.down, uploads, page: 5) == .none)
+        #expect(press("-") == .run(.priority(-1), upload: uploads[1]))
+        // Another client may have set it.
+        state.show(uploads, isCurrent: true)
+        #expect(press("-") == .run(.priority(-1), upload: uploads[1]))
+    }
+
+    @Test("an ongoing upload with an error shows the hold for which it waits, a failed one the error")
+    func waits() {
+        var facts = Self.facts(1)
+        facts.uploads[0].error = ErrorView(
+            kind: "network", code: "timeout", message: "no answer", retryable: true, at: "2026-11-20T07:59:00.000Z")
+        facts.uploads[0].holds = [
+            HoldView(kind: .backoff, since: "2026-11-20T07:59:00.000Z", text: "tries again after an error")
+        ]
+        func text() -> String {
+            Self.screen(facts, width: 200, height: 30).lines.map(withoutStyles).joined(separator: "\n")
+        }
+        #expect(text().contains("backoff: tries again after an error") && !text().contains("timeout: no answer"))
+        facts.uploads[0].list = Shown(.failed)
+        #expect(text().contains("timeout: no answer"))
+    }
+
+    @Test("while a file is copied the bar is that of the copy, with its word, and DONE is that of the upload")
+    func staging() {
+        var facts = Self.facts(1)
+        facts.uploads[0].progress.fraction = 0
+        facts.uploads[0].staging = StagingRunView(
+            path: "/cam/a.mp4", work: "copying", fraction: 0.5, done: 50, total: 100)
+        let line = Self.screen(facts, width: 200, height: 30).lines.map(withoutStyles).first {
+            $0.contains("clip 0.mp4")
+        }
+        #expect(line?.contains("copying [######......]") == true && line?.contains(" 0%") == true, "\(line ?? "")")
+        #expect(line?.contains("50%") == false)
+        facts.uploads[0].staging?.fraction = nil
+        #expect(
+            Self.screen(facts, width: 200, height: 30).lines.contains { $0.contains("copying") && !$0.contains("[#") })
+    }
+
+    @Test("a page is read whole in a window of any size: long lines are broken, and the last one can be reached")
+    func pages() {
+        let words = (0..<300).map { "word\($0)" }
+        let console = Screen().console(colour: true)
+        var state = TopState()
+        state.page = TopState.Page(
+            title: "Why",
+            lines: [console.styled("/srv/録画/front door.mp4", .bold)] + ["  " + words.joined(separator: " ")]
+                + (0..<30).map { "line\($0)\nnext\($0)" })
+        for (width, height) in [(20, 5), (40, 12), (80, 24), (300, 90)] {
+            var (state, seen) = (state, Set<String>())
+            for _ in 0..<1_000 {
+                let screen = Self.screen(Self.facts(7), state, width: width, height: height)
+                let lines = screen.lines.map(withoutStyles)
+                #expect(lines.count == height && lines.allSatisfy { displayWidth($0) <= width })
+                let text = lines.dropFirst().dropLast().flatMap { $0.split(separator: " ") }.map(String.init)
+                let isNew = !seen.isSuperset(of: text)
+                seen.formUnion(text)
+                if !isNew, !lines.joined().contains("down: more") { break }
+                #expect(state.press(.pageDown, [], page: screen.rows, of: screen.pageText.count) == .none)
+            }
+            #expect(seen.isSuperset(of: words + ["line29", "next29", "door.mp4"]), "\(width) x \(height)")
+            // The last screen is full, and one key leads up from there.
+            let last = Self.screen(Self.facts(7), state, width: width, height: height)
+            #expect(state.press(.up, [], page: last.rows, of: last.pageText.count) == .none)
+            #expect(state.page?.offset == max(0, last.pageText.count - last.rows - 1))
+        }
+    }
+
+    @Test(
+        "until the daemon has told the uploads of a list it is not called empty, and no upload of another one is in it")
+    func otherList() {
+        let facts = Self.facts(3)
+        var state = TopState()
+        state.show(facts.uploads, isCurrent: true)
+        #expect(state.press(.tab, facts.uploads, page: 5) == .refresh)
+        func text() -> String {
+            Self.screen(facts, state, width: 100, height: 30).lines.map(withoutStyles).joined(separator: "\n")
+        }
+        #expect(text().contains("failed uploads\n  …") && !text().contains("clip") && !text().contains("  none"))
+        #expect(Self.screen(facts, state, width: 100, height: 30).uploads.isEmpty)
+        state.lost = TopState.Loss(since: Self.now, Self.absence)
+        #expect(text().contains("failed uploads\n  not known without the daemon"))
+        for _ in 1..<TopState.lists.count { _ = state.press(.tab, [], page: 5) }
+        #expect(text().contains("clip 0.mp4"))
+    }
+
+    @Test("a daemon that refuses this user, or that cannot be understood, is not said to be absent")
+    func losses() {
+        let cases: [(ControlError, String)] = [
+            (Self.absence, "No daemon since "), (.ended(last: nil), "No daemon since "),
+            (.denied(socket: "/run/sluice/control.sock"), "No access to the daemon since "),
+            (.protocolFault("it is no JSON"), "No answer that can be read since "),
+        ]
+        for (error, headline) in cases {
+            var state = TopState()
+            state.lost = TopState.Loss(since: Self.now, error)
+            let lines = Self.screen(Self.facts(1), state, width: 200, height: 30).lines.map(withoutStyles)
+            #expect(lines.contains { $0.hasPrefix(headline) && $0.contains("\(error)") }, "\(lines)")
+        }
+    }
+
+    @Test("a terminal that reports no size, like a serial line, has that of the environment, or 80 columns and 24 rows")
+    func size() {
+        let named = ["COLUMNS": "132", "LINES": "43"]
+        let cases: [((width: Int, height: Int)?, [String: String], (Int, Int))] = [
+            ((0, 0), [:], (80, 24)), ((0, 0), named, (132, 43)), ((0, 0), ["LINES": "no"], (80, 24)),
+            ((100, 30), [:], (100, 30)), ((100, 30), named, (132, 30)), ((0, 30), [:], (80, 30)),
+            (nil, [:], (100, .max)), (nil, named, (132, .max)),
+        ]
+        for (reported, environment, expected) in cases {
+            let size = Console.size(reported: reported) { environment[$0] }
+            #expect(size == expected, "\(String(describing: reported)), \(environment)")
         }
     }
 
