@@ -30,7 +30,7 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// The exceptions that persons made for a while.
     package var exceptions: [OverrideView]?
-    /// The holds on waiting uploads: one for each folder and destination.
+    /// The holds on waiting uploads: several for a folder and destination where conditions tell the files apart.
     package var classes: [ClassView]?
     /// In the order of the configuration; absent without any.
     package var hooks: [HookView]?

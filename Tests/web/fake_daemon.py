@@ -32,6 +32,13 @@ class FakeDaemon:
         self.exceptions = []
         self.changed = {}  # id of an upload: what differs from its made-up view
         self.ended = {} if empty else views.ended()
+        self.status_changes = {}  # what differs from the made-up status
+        self.plan_changes = {}
+        self.clock = 0  # seconds that it is before the clock of the viewer
+        self.keys = {}  # keys of uploads that were added: their ids
+        self.loses_answers = ""  # the connection breaks `early`, before bytes are recorded, or `late`, after that
+        self.taken = []  # queries of bytes that were lost early
+        self.log = []  # the events: (number, time, type, id of the upload, detail)
         self.subscribers = set()
         self.streams_opened = 0
         self.lock = threading.RLock()
@@ -59,12 +66,18 @@ class FakeDaemon:
     # Uploads, the newest first: number `total - 1` is the newest.
 
     def upload(self, identifier):
+        identifier = self.keys.get(identifier, identifier)
         if identifier in self.ended:
             return self.ended[identifier]
         number = views.number(identifier)
         if number is None or number >= self.total:
             raise Refused(404, "not_found", f"no upload has the id {identifier}")
-        return {**views.ongoing(number, self.total), **self.changed.get(identifier, {})}
+        view = {**views.ongoing(number, self.total), **self.changed.get(identifier, {})}
+        for pause in self.paused:
+            if view["state"] in ("queued", "waiting") and pause.get("name") in (None, view.get(pause["scope"])):
+                hold = {"kind": "global", "since": pause["since"], "text": f"{pause.get('name', 'everything')} is paused"}
+                view |= {"state": "waiting", "holds": [*view["holds"], hold]}
+        return view
 
     def running(self):
         numbers = range(max(0, self.total - views.RUNNING), self.total)
@@ -132,20 +145,47 @@ class FakeDaemon:
         return counted
 
     def status(self):
-        return views.status(self)
+        return views.status(self) | self.status_changes
+
+    def plan(self, query):
+        now = views.now(self.clock)
+        if query.get("until", now + "Z") <= now:
+            raise Refused(400, "bad_request", "`until` is in the past, or not after the start of the plan")
+        return views.plan(self) | {"from": now, "until": query.get("until", views.now(self.clock + 7 * 86400))} \
+            | self.plan_changes
 
     # Events.
 
-    def emit(self, type, op=None, **detail):
+    def emit(self, type, op=None, age=0, **detail):
         with self.lock:
             if type != "progress":
                 self.seq += 1
-            event = {"seq": self.seq, "ts": now(), "type": type, "detail": detail}
+                self.log.append((self.seq, now(self.clock - age), type, op and op["id"], detail))
+            event = {"seq": self.seq, "ts": now(self.clock), "type": type, "detail": detail}
             if op:
                 event["op"] = op
-            text = f"id: {self.seq}\nevent: {type}\ndata: {json.dumps(event)}\n\n".encode()
             for subscriber in self.subscribers:
-                subscriber.put(text)
+                subscriber.put(self.lines(event))
+
+    @staticmethod
+    def lines(event):
+        return f"id: {event['seq']}\nevent: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+    def missed(self, since):
+        """The events after `since`, as the daemon sends them later: an old one has its upload as it is now without holds."""
+        if since > self.seq or since + 1 < (self.log[0][0] if self.log else self.seq + 1):
+            yield {"seq": self.seq, "ts": now(self.clock), "type": "reset", "detail": {}}
+            return
+        for seq, time, type, identifier, detail in self.log:
+            if seq <= since:
+                continue
+            event = {"seq": seq, "ts": time, "type": type, "detail": detail}
+            if identifier:
+                event["op"] = self.upload(identifier)
+                if time < now(self.clock - 10):
+                    state = event["op"]["state"]
+                    event["op"] = {**event["op"], "holds": [], "state": "queued" if state == "waiting" else state}
+            yield event
 
     def tick(self):
         turn = 0
@@ -219,7 +259,7 @@ class FakeDaemon:
             self.change_one(verb, each, body)
         return {"uploads": [self.upload(each) for each in ids], "count": len(ids) or 7}
 
-    def change_one(self, verb, identifier, body):
+    def change_one(self, verb, identifier, body, age=0):
         view = self.upload(identifier)
         if verb == "priority":
             change = {"priority": body["priority"]}
@@ -232,22 +272,31 @@ class FakeDaemon:
             change = {"list": "history"}
         else:
             change = {"state": "queued", "list": "ongoing", "holds": []}
+        before = view["state"]
         if identifier in self.ended:
             view.update(change)
         else:
             self.changed.setdefault(identifier, {}).update(change)
         kind = {"cancel": "cancelled", "remove": "removed"}.get(verb, "state")
-        self.emit(kind, {**view, **change}, to=change.get("state", view["state"]))
+        detail = {"to": change["state"]} if "state" in change else {}
+        if verb == "retry":
+            detail["from"] = before
+        self.emit(kind, {**view, **change}, age, **detail)
 
     def receive(self, query, size):
         if not query["name"].isprintable():
             raise Refused(400, "bad_request", "`name` contains a control character")
         self.commands.append(("/v1/bytes", query | {"size": size}))
+        holder = self.keys.get(query.get("key"))
+        if holder:
+            raise Refused(409, "conflict", f"upload {holder} with the same key is in progress")
         self.total += 1
         view = self.upload(views.identifier(self.total - 1)) | {"name": query["name"], "state": "queued"}
         self.changed[view["id"]] = {"name": query["name"], "folder": "-", "path": f"/dev/stdin/{query['name']}",
                                     "state": "queued", "holds": [], "size": size}
         view = self.upload(view["id"])
+        if "key" in query:
+            self.keys[query["key"]] = view["id"]
         self.emit("added", view)
         return {"uploads": [view], "count": 1}
 
@@ -267,7 +316,13 @@ class FakeHandler(Handler):
         if path == "/v1/events":
             return self.events(query)
         if path == "/v1/bytes":
-            return self.send(202, daemon.receive(query, len(body)))
+            if daemon.loses_answers == "early":
+                daemon.taken.append(query)
+                raise ConnectionResetError
+            answer = daemon.receive(query, len(body))
+            if daemon.loses_answers:
+                raise ConnectionResetError
+            return self.send(202, answer)
         if self.command == "POST":
             with daemon.lock:
                 return self.send(*daemon.command(path, json.loads(body or b"{}")))
@@ -277,7 +332,7 @@ class FakeHandler(Handler):
                 raise Refused(404, "not_found", "no picture: ffmpeg finds no picture in the file")
             return self.send(200, picture, "image/png", [("Cache-Control", "no-store")])
         answers = {
-            "status": daemon.status, "plan": lambda: views.plan(daemon), "routes": views.routes,
+            "status": daemon.status, "plan": lambda: daemon.plan(query), "routes": views.routes,
             "usage": lambda: views.usage(query, daemon.empty),
             "uploads": lambda: views.detail(daemon.upload(reference)) if reference else daemon.page(query),
             "why": lambda: views.why(daemon.upload(reference)),
@@ -297,10 +352,10 @@ class FakeHandler(Handler):
         self.end_headers()
         self.close_connection = True
         daemon.streams_opened += 1
-        if since < daemon.seq:
-            mine.put(f'id: {daemon.seq}\nevent: reset\ndata: {{"seq": {daemon.seq}, "ts": "{now()}", '
-                     f'"type": "reset", "detail": {{}}}}\n\n'.encode())
-        daemon.subscribers.add(mine)
+        with daemon.lock:
+            for event in daemon.missed(since):
+                mine.put(daemon.lines(event))
+            daemon.subscribers.add(mine)
         try:
             self.wfile.write(b"retry: 3000\n\n")
             while True:

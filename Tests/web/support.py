@@ -16,6 +16,14 @@ PATIENCE = 10_000
 expect.set_options(timeout=PATIENCE)
 
 
+def hide(page, is_hidden):
+    """Lets a page know that its tab is hidden, or is seen again."""
+    page.evaluate("""isHidden => {
+      Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }""", is_hidden)
+
+
 class Browser:
     """One browser for all tests: the machine may be small."""
 
@@ -83,7 +91,8 @@ class PageTest(unittest.TestCase):
         page.evaluate("address => { location.hash = address; }", f"#/{view}")
         name = view.split("?")[0]
         expect(page.locator(f".view-{name} h1")).to_be_visible()
-        expect(page.get_by_text("Reading…", exact=True)).to_have_count(0)
+        for words in ("Reading…", "Planning…"):
+            expect(page.get_by_text(words, exact=True)).to_have_count(0)
         return page
 
     def wait(self, condition, what):

@@ -5,7 +5,7 @@ import unittest
 from playwright.sync_api import expect
 
 import fake_views
-from support import PageTest
+from support import PageTest, hide
 
 
 class LiveTest(PageTest):
@@ -102,16 +102,12 @@ class LiveTest(PageTest):
     def test_a_hidden_tab_has_no_stream_and_goes_on_where_it_was(self):
         page = self.sign_in()
         self.wait(lambda: self.daemon.subscribers, "the stream is open")
-        hide = """isHidden => {
-          Object.defineProperty(document, 'hidden', { value: isHidden, configurable: true });
-          document.dispatchEvent(new Event('visibilitychange'));
-        }"""
-        page.evaluate(hide, True)
+        hide(page, True)
         self.wait(lambda: not self.daemon.subscribers, "the stream is closed")
         seq = self.daemon.seq
         requests = []
         page.on("request", lambda request: requests.append(request.url))
-        page.evaluate(hide, False)
+        hide(page, False)
         self.wait(lambda: self.daemon.subscribers, "the stream is open again")
         self.assertTrue(any(f"events?since={seq}" in url for url in requests), requests)
 
@@ -159,9 +155,30 @@ class BrokenTest(PageTest):
             self.go(view)
             expect(page.locator(".empty", has_text="the state cannot be written")).to_be_visible()
             page.unroute(f"**/v1/{path}")
+        page.route("**/v1/uploads?*", lambda route: route.fulfill(**refusal))
         self.go("queue")
-        page.get_by_role("button", name="Try again").or_(page.locator(".row a").first).first.click()
+        again = page.get_by_role("button", name="Try again")
+        expect(again).to_be_visible()
+        page.unroute("**/v1/uploads?*")
+        again.click()
         expect(page.locator(".row a").first).to_be_visible()
+        expect(again).to_have_count(0)
+
+    def test_the_banner_says_what_is_wrong_now(self):
+        page = self.sign_in()
+        self.wait(lambda: self.daemon.subscribers, "the stream is open")
+        page.route("**/v1/status", lambda route: route.fulfill(
+            status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}}))
+        page.get_by_role("button", name="Rescan folders").click()
+        banner = page.locator("#connection")
+        expect(banner).to_contain_text("The daemon has no status: the database is busy")
+        self.daemon.stop()
+        expect(banner).to_contain_text("No connection to the daemon since")
+        expect(banner).not_to_contain_text("has no status")
+        page.unroute("**/v1/status")
+        self.daemon.restart()
+        banner.get_by_role("button", name="Try now").click()
+        expect(banner).to_be_hidden()
 
     def test_an_answer_of_another_program_is_not_taken_for_the_daemon(self):
         page = self.sign_in()

@@ -74,13 +74,20 @@ export function fill(node, ...children) {
 
 /**
  * Makes the children of `parent` those of `items`, in order. A child of the same key is kept and updated, so that
- * focus, selection and hover stay where they are.
+ * focus, selection and hover stay where they are. Items with equal keys are told apart by their order.
  *
  * @param make Makes a child: an object with `node`, `update(item)` and perhaps `gone()`.
  */
 export function keyed(parent, items, keyOf, make) {
   const old = parent.keyedChildren ?? new Map();
-  const children = new Map(items.map((item) => [keyOf(item), null]));
+  const times = new Map();
+  const keys = items.map((item) => {
+    const key = keyOf(item);
+    const time = times.get(key) ?? 0;
+    times.set(key, time + 1);
+    return time ? `${key}\n${time}` : key;
+  });
+  const children = new Map(keys.map((key) => [key, null]));
   // First those that go, so that none of those that stay has to move: moving takes the focus away.
   for (const [key, child] of old) {
     if (children.has(key)) continue;
@@ -88,8 +95,8 @@ export function keyed(parent, items, keyOf, make) {
     child.gone?.();
   }
   let next = parent.firstChild;
-  for (const item of items) {
-    const key = keyOf(item);
+  for (const [index, item] of items.entries()) {
+    const key = keys[index];
     const child = old.get(key) ?? make(item);
     child.update(item);
     children.set(key, child);

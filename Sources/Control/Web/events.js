@@ -3,15 +3,42 @@
 
 import { session, SILENCE } from "./api.js";
 
+/** The daemon gives an event of the last 10 s with the present holds of its upload, and an older one without holds. */
+const FRESHNESS = 8000;
+/** No message is on its way for longer. */
+const LATENESS = 60_000;
+/** How long a daemon whose time is not known may need to send the events that were missed. */
+const CATCHING_UP = 3000;
 const FIRST_DELAY = 1000;
 const LONGEST_DELAY = 30_000;
+
+/** The clock of the daemon, which may differ from the one here, as far as its messages tell. */
+class DaemonClock {
+  /** A time of the daemon from just now. It was on its way for a while: the largest difference is the best. */
+  hear(text) {
+    const heard = Date.parse(text) - Date.now();
+    // It was set back.
+    const isBehind = heard < this.offset - LATENESS;
+    if (this.offset === undefined || heard > this.offset || isBehind) this.offset = heard;
+  }
+
+  /** In milliseconds; `null` while the time of the daemon is not known. */
+  ageOf(text) {
+    return this.offset === undefined ? null : this.now - Date.parse(text);
+  }
+
+  /** As milliseconds since 1970; until the daemon has told its time, that of the viewer. */
+  get now() {
+    return Date.now() + (this.offset ?? 0);
+  }
+}
 
 /**
  * Follows the events while the page is visible, and connects again by itself.
  *
- * @param on `event(event)`; `stale()`: events were missed, and everything has to be read again; `unnumbered()`: nothing
- *   was read yet that tells where to begin; `connected()`; `lost({since, next, reason})`, also for each further try;
- *   `refused()`: the session is over.
+ * @param on `event(event)`, whose `isOld` says that it may be too old to tell how its upload is now; `stale()`: events
+ *   were missed, and everything has to be read again; `unnumbered()`: nothing was read yet that tells where to begin;
+ *   `connected()`; `lost({since, next, reason})`, also for each further try; `refused()`: the session is over.
  */
 export class EventStream {
   constructor(on) {
@@ -19,6 +46,7 @@ export class EventStream {
     this.seq = null;
     this.lostSince = null;
     this.delay = FIRST_DELAY;
+    this.clock = new DaemonClock();
     document.addEventListener("visibilitychange", () => (document.hidden ? this.stop() : this.start()));
     addEventListener("online", () => this.retryNow());
   }
@@ -53,6 +81,9 @@ export class EventStream {
   async connect() {
     const connection = new AbortController();
     this.connection = connection;
+    // The first time it begins at an event that was just read; later the daemon first sends what was missed.
+    this.catchesUpUntil = this.hasConnected ? performance.now() + CATCHING_UP : 0;
+    this.hasConnected = true;
     let reason = "the connection was closed";
     // A daemon that was stopped as it is still takes connections, and answers none of them.
     this.expectBytes(connection);
@@ -117,7 +148,21 @@ export class EventStream {
     }
     if (event.type === "overflow") return;
     this.seq = Math.max(this.seq, event.seq);
+    event.isOld = this.isOld(event);
     this.on.event(event);
+  }
+
+  /** Without a time of the daemon to compare with, what comes right after a connection may be old. */
+  isOld({ type, ts }) {
+    if (type === "progress") {
+      this.clock.hear(ts);
+      return false;
+    }
+    const age = this.clock.ageOf(ts);
+    if (age === null && performance.now() < this.catchesUpUntil) return true;
+    if (age > FRESHNESS) return true;
+    this.clock.hear(ts);
+    return false;
   }
 
   /** Waits longer after each try, with some chance in it, so that many pages do not return at the same moment. */

@@ -11,18 +11,32 @@ const OVERSCAN = 6;
 /** Browsers limit the height of an element. Filters lead to the uploads beyond. */
 export const MOST_ROWS = 150_000;
 
+const MOVES = new Set(["added", "completed", "failed", "cancelled", "removed", "flushed", "loaded"]);
+const FINAL = new Set(["completed", "failed", "cancelled", "expired", "superseded"]);
+const WAITS = new Set(["paused", "resumed", "allowed", "quota_reached", "credential"]);
+
+/** Whether another upload may be in a list after an event, or none. A retry has an event like any other state. */
+export const changesLists = ({ type, detail }) => MOVES.has(type) || (type === "state" && FINAL.has(detail?.from));
+
+/** Whether uploads may wait for other reasons after an event, though none of them has an event of its own. */
+export const changesWaits = ({ type, op }) => !op && WAITS.has(type);
+
 export class VirtualList {
   /**
    * @param read Reads a page: `(after, limit) => Promise<{uploads, counts, next}>`.
    * @param makeRow Makes a row: `{node, update(upload)}`.
    * @param onchange Called when the number of known rows, the loading or the failure changes.
+   * @param onother Called when other uploads belong in the list than those that it shows.
    */
-  constructor({ label, read, makeRow, onchange }) {
+  constructor({ label, read, makeRow, onchange, onother }) {
+    this.onother = onother;
     this.read = read;
     this.makeRow = makeRow;
     this.onchange = onchange;
     /** Rows that were scrolled away. */
     this.spare = [];
+    /** The newest events with an upload: they may come before the answer to a question that was asked earlier. */
+    this.recent = new Map();
     this.node = element("div", { class: "rows", role: "list", "aria-label": label, onkeydown: (e) => this.move(e) });
     this.clear();
     this.onscroll = () => this.renderSoon();
@@ -34,19 +48,26 @@ export class VirtualList {
   close() {
     removeEventListener("scroll", this.onscroll);
     this.observer.disconnect();
+    clearTimeout(this.refreshing);
     this.generation += 1;
   }
 
   clear() {
     this.generation = (this.generation ?? 0) + 1;
-    /** `{after, uploads, count}`; `uploads` is null for one that was dropped. */
+    /**
+     * `{after, uploads, count, start, seq}`: from row `start` on; `uploads` is null for one that was dropped, `seq` the
+     * number of the last event that it knows.
+     */
     this.pages = [];
+    /** The page of each upload, by its id. */
     this.places = new Map();
     this.loading = new Map();
     this.failure = null;
     this.counts = null;
     /** The counts of the folder and destination among the filters. */
     this.selected = null;
+    /** The number of the last event that the counts know. */
+    this.seq = 0;
     this.isComplete = false;
   }
 
@@ -57,7 +78,7 @@ export class VirtualList {
 
   get length() {
     const last = this.pages.at(-1);
-    return last ? (this.pages.length - 1) * PAGE + last.count : 0;
+    return last ? last.start + last.count : 0;
   }
 
   /** Reads everything again from the top. What is shown stays until the first page is here. */
@@ -79,19 +100,71 @@ export class VirtualList {
     this.render();
   }
 
-  place(index, after, page) {
+  /** Reads the pages in view again, in their places, and forgets the others: they are read when they come into view. */
+  async readAgain() {
+    const generation = (this.generation += 1);
+    this.loading = new Map();
+    const [from, to] = this.inView();
+    this.pages.forEach((page, index) => (index < from || index > to) && this.drop(page));
+    for (let index = from; index <= to && index < this.pages.length; index += 1) {
+      // One after another: what is not in this page any more moves the next one.
+      await this.load(index);
+      if (generation !== this.generation) return;
+    }
+    this.render();
+  }
+
+  keepCounts({ counts, selected, seq }) {
+    this.counts = counts;
+    this.selected = selected ?? null;
+    this.seq = seq;
+  }
+
+  place(index, after, answer) {
     this.loading.delete(index);
     this.failure = null;
-    this.counts = page.counts;
-    this.selected = page.selected ?? null;
-    const known = this.pages[index];
-    this.pages[index] = { after, uploads: page.uploads, count: page.uploads.length };
-    page.uploads.forEach((upload, row) => this.places.set(upload.id, index * PAGE + row));
-    if (index === this.pages.length - 1) {
-      this.next = page.next;
-      this.isComplete = !page.next;
+    this.keepCounts(answer);
+    const [known, next] = [this.pages[index], this.pages[index + 1]];
+    let uploads = answer.uploads.map((upload) => this.newest(upload, answer.seq));
+    if (next) {
+      // What was below the last row then belongs to the next page.
+      uploads = uploads.filter((upload) => upload.id >= next.after);
+      const hasMore = answer.next && uploads.length === answer.uploads.length;
+      const isCut = hasMore && uploads.at(-1).id !== next.after;
+      if (isCut) for (const page of this.pages.splice(index + 1)) this.drop(page);
     }
-    return known;
+    if (known) this.drop(known);
+    const page = { after, uploads, count: uploads.length, seq: answer.seq };
+    this.pages[index] = page;
+    for (const upload of uploads) this.places.set(upload.id, page);
+    let start = index ? this.pages[index - 1].start + this.pages[index - 1].count : 0;
+    for (const each of this.pages.slice(index)) {
+      each.start = start;
+      start += each.count;
+    }
+    if (index === this.pages.length - 1) {
+      this.next = answer.next;
+      this.isComplete = !answer.next;
+    }
+    if (known && known.count !== page.count) this.stay(page, page.count - known.count);
+  }
+
+  /** Rows that come or go above the window do not move what is in it. */
+  stay(page, more) {
+    const top = -this.node.getBoundingClientRect().top;
+    const end = page.start + page.count - more;
+    if (this.node.isConnected && end * this.height <= top) scrollBy(0, more * this.height);
+  }
+
+  /** The upload as the newest event or answer has it. */
+  newest(upload, seq) {
+    const event = this.recent.get(upload.id);
+    return event && event.seq > seq ? event.op : upload;
+  }
+
+  drop(page) {
+    for (const upload of page.uploads ?? []) if (this.places.get(upload.id) === page) this.places.delete(upload.id);
+    page.uploads = null;
   }
 
   async load(index) {
@@ -102,7 +175,10 @@ export class VirtualList {
     try {
       const page = await this.read(index ? after : undefined, PAGE);
       if (generation !== this.generation) return;
-      this.place(index, after, page);
+      // The pages before it may have been read again meanwhile, and end elsewhere.
+      if (index > this.pages.length || (index && (this.pages[index]?.after ?? this.next) !== after)) {
+        this.loading.delete(index);
+      } else this.place(index, after, page);
     } catch (failure) {
       if (generation !== this.generation) return;
       this.failure = failure;
@@ -113,23 +189,81 @@ export class VirtualList {
     this.renderSoon();
   }
 
+  /**
+   * Reads the pages in view again, and shows how their uploads are now. No row comes, goes or moves.
+   *
+   * @returns Whether other uploads belong there now.
+   */
+  async refresh() {
+    const { generation } = this;
+    const [from, to] = this.inView();
+    let isOther = false;
+    for (const page of this.pages.slice(from, to + 1)) {
+      const answer = await this.read(page.after, PAGE);
+      if (generation !== this.generation) return false;
+      this.keepCounts(answer);
+      if (!page.uploads) continue;
+      page.seq = answer.seq;
+      const found = new Map(answer.uploads.map((upload) => [upload.id, this.newest(upload, answer.seq)]));
+      const last = answer.next ? answer.uploads.at(-1).id : "";
+      page.uploads.forEach(({ id }, index) => {
+        if (found.has(id)) this.show(page, index, found.get(id));
+        else isOther ||= id >= last;
+      });
+      const end = this.pages[this.pages.indexOf(page) + 1]?.after ?? this.next ?? "";
+      isOther ||= answer.uploads.some(({ id }) => id >= end && this.places.get(id) !== page);
+    }
+    return isOther;
+  }
+
+  /** Does so soon, at most once in `interval`. */
+  refreshSoon(interval) {
+    this.refreshing ??= setTimeout(async () => {
+      this.refreshing = null;
+      this.refreshedAt = performance.now();
+      // Without an answer the rows stay as they are.
+      const isOther = await this.refresh().catch(() => false);
+      this.onchange();
+      if (isOther) this.onother();
+    }, Math.max(300, (this.refreshedAt ?? -Infinity) + interval - performance.now()));
+  }
+
+  /** The number of the page with this row. */
+  pageOf(row) {
+    let [low, high] = [0, this.pages.length - 1];
+    while (low < high) {
+      const middle = Math.ceil((low + high) / 2);
+      if (this.pages[middle].start <= row) low = middle;
+      else high = middle - 1;
+    }
+    return Math.max(0, low);
+  }
+
   /** The upload of a row; `null` while its page is not in memory. */
   at(row) {
-    return this.pages[Math.floor(row / PAGE)]?.uploads?.[row % PAGE] ?? null;
+    const page = this.pages[this.pageOf(row)];
+    return page?.uploads?.[row - page.start] ?? null;
   }
 
   find(id) {
-    const row = this.places.get(id);
-    return row === undefined ? null : this.at(row);
+    return this.places.get(id)?.uploads?.find((upload) => upload.id === id) ?? null;
   }
 
-  /** Shows the present state of an upload, if it is in the list. */
-  apply(upload) {
-    const row = this.places.get(upload.id);
-    if (row === undefined || !this.at(row)) return false;
-    this.pages[Math.floor(row / PAGE)].uploads[row % PAGE] = upload;
-    this.node.keyedChildren?.get(upload.id)?.update({ upload, row });
-    return true;
+  /** Shows how an event has its upload, if it is in the list and the event is not older than its page. */
+  apply({ type, seq, op }) {
+    if (type !== "progress") {
+      this.recent.delete(op.id);
+      this.recent.set(op.id, { seq, op });
+      if (this.recent.size > 300) this.recent.delete(this.recent.keys().next().value);
+    }
+    const page = this.places.get(op.id);
+    if (!page?.uploads || seq < page.seq) return;
+    this.show(page, page.uploads.findIndex((upload) => upload.id === op.id), op);
+  }
+
+  show(page, index, upload) {
+    page.uploads[index] = upload;
+    this.node.keyedChildren?.get(upload.id)?.update({ upload, row: page.start + index });
   }
 
   renderSoon() {
@@ -141,12 +275,10 @@ export class VirtualList {
 
   render() {
     if (!this.node.isConnected) return;
-    const height = parseFloat(getComputedStyle(this.node).getPropertyValue("--row")) * rootSize();
+    const { height } = this;
     const shown = Math.min(this.length, MOST_ROWS);
     this.node.style.height = `${shown * height}px`;
-    const top = -this.node.getBoundingClientRect().top;
-    const first = Math.max(0, Math.floor(top / height) - OVERSCAN);
-    const last = Math.min(shown - 1, Math.ceil((top + innerHeight) / height) + OVERSCAN);
+    const [first, last] = this.rowsInView();
     const items = [];
     const focused = this.rowOfFocus();
     if (focused !== null && focused < first) items.push(this.item(focused));
@@ -157,6 +289,26 @@ export class VirtualList {
       this.node.keyedChildren.get(item.key).node.style.transform = `translateY(${item.row * height}px)`;
     }
     this.fetchAround(first, last);
+  }
+
+  /** The height of a row. */
+  get height() {
+    return parseFloat(getComputedStyle(this.node).getPropertyValue("--row")) * rootSize();
+  }
+
+  /** The first and the last row in the window or near it. */
+  rowsInView() {
+    const { height } = this;
+    const top = -this.node.getBoundingClientRect().top;
+    const last = Math.min(this.length, MOST_ROWS) - 1;
+    return [Math.max(0, Math.floor(top / height) - OVERSCAN),
+      Math.min(last, Math.ceil((top + innerHeight) / height) + OVERSCAN)];
+  }
+
+  /** The first and the last page of these rows. */
+  inView() {
+    const [first, last] = this.rowsInView();
+    return [this.pageOf(first), this.pageOf(Math.max(first, last))];
   }
 
   item(row) {
@@ -175,6 +327,7 @@ export class VirtualList {
         inner.node.setAttribute("aria-posinset", row + 1);
         inner.node.setAttribute("aria-setsize", this.isComplete ? this.length : -1);
         inner.node.dataset.row = row;
+        inner.node.dataset.id = upload?.id ?? "";
         inner.update(upload);
       },
     };
@@ -183,21 +336,22 @@ export class VirtualList {
   /** The row with the focus is never taken away. */
   rowOfFocus() {
     const row = document.activeElement?.closest?.(".rows > [data-row]");
-    return row && row.parentNode === this.node && this.at(Number(row.dataset.row)) ? Number(row.dataset.row) : null;
+    const page = row?.parentNode === this.node ? this.places.get(row.dataset.id) : null;
+    return page?.uploads ? page.start + page.uploads.findIndex((upload) => upload.id === row.dataset.id) : null;
   }
 
   fetchAround(first, last) {
-    const from = Math.floor(first / PAGE);
-    const to = Math.floor(Math.max(first, last) / PAGE);
+    const from = this.pageOf(first);
+    const to = this.pageOf(Math.max(first, last));
     for (let index = from; index <= Math.min(to, this.pages.length - 1); index += 1) {
       if (!this.pages[index].uploads) this.load(index);
     }
     const nearEnd = last >= this.length - PAGE / 2;
     if (nearEnd && !this.isComplete && this.pages.length && this.length < MOST_ROWS) this.load(this.pages.length);
+    const focused = this.rowOfFocus();
+    const held = focused === null ? -1 : this.pageOf(focused);
     this.pages.forEach((page, index) => {
-      if (!page.uploads || (index >= from - NEAR && index <= to + NEAR)) return;
-      for (const upload of page.uploads) this.places.delete(upload.id);
-      page.uploads = null;
+      if (page.uploads && index !== held && (index < from - NEAR || index > to + NEAR)) this.drop(page);
     });
   }
 

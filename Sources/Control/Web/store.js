@@ -9,15 +9,19 @@ const RUNNING = ["opening", "uploading", "finishing"];
 const STATUS_INTERVAL = 5000;
 /** Some holds begin and end without an event, such as a window that opens. */
 const IDLE_INTERVAL = 30_000;
+/** Ways change without an event: they are read with a status, at most this often. */
+const ROUTES_INTERVAL = 60_000;
 
 export const state = {
   status: null,
   /** What went wrong with the last reading of the status. */
   statusFailure: null,
-  /** When the status was read. */
-  readAt: 0,
+  /** When the status was read, by `performance.now()`. */
+  readAt: -Infinity,
   /** Running uploads by id. */
   transfers: new Map(),
+  /** Whether those that ran before the page did are among them. */
+  hasTransfers: false,
   /** `since`, `next` and `reason` of a lost connection. */
   lost: null,
   routes: null,
@@ -57,7 +61,8 @@ function flush() {
 
 const stream = new EventStream({
   event(event) {
-    if (event.op) followTransfer(event.op);
+    meanwhile?.push(event);
+    followTransfer(event);
     if (event.type !== "progress") refreshSoon();
     // A crowd of events while no frame is drawn must not fill the memory.
     if (pendingEvents.length > 5000) notify("stale");
@@ -83,11 +88,24 @@ const stream = new EventStream({
   },
 });
 
-function followTransfer(upload) {
-  if (upload.list === "ongoing" && RUNNING.includes(upload.state)) state.transfers.set(upload.id, upload);
-  else if (!state.transfers.delete(upload.id)) return;
+/** Ids of transfers that ended lately: their progress may still be on its way. */
+const over = new Set();
+
+function followTransfer({ type, op: upload }) {
+  if (!upload || (type === "progress" && over.has(upload.id))) return;
+  if (upload.list === "ongoing" && RUNNING.includes(upload.state)) {
+    over.delete(upload.id);
+    state.transfers.set(upload.id, upload);
+  } else if (state.transfers.delete(upload.id)) {
+    over.add(upload.id);
+    if (over.size > 200) over.delete(over.values().next().value);
+  } else return;
   notify("transfers");
 }
+
+/** The time of the daemon, in milliseconds since 1970, and a time of it from just now. */
+export const daemonNow = () => stream.clock.now;
+export const hearTime = (text) => stream.clock.hear(text);
 
 let timer = 0;
 /** When the timer rings. */
@@ -96,13 +114,13 @@ let reading = null;
 
 /** Reads the status soon, but not more often than the interval allows. */
 export function refreshSoon() {
-  schedule(Math.max(0, state.readAt + STATUS_INTERVAL - Date.now()));
+  schedule(Math.max(0, state.readAt + STATUS_INTERVAL - performance.now()));
 }
 
 function schedule(delay) {
-  if (Date.now() + delay >= due) return;
+  if (performance.now() + delay >= due) return;
   clearTimeout(timer);
-  due = Date.now() + delay;
+  due = performance.now() + delay;
   timer = setTimeout(() => {
     due = Infinity;
     if (!document.hidden && session.person && !state.lost) refreshStatus();
@@ -113,7 +131,8 @@ function schedule(delay) {
 export function refreshStatus() {
   reading ??= readStatus().finally(() => {
     reading = null;
-    schedule(state.transfers.size || state.statusFailure ? STATUS_INTERVAL : IDLE_INTERVAL);
+    readOthers();
+    schedule(state.transfers.size || areTransfersDue || state.statusFailure ? STATUS_INTERVAL : IDLE_INTERVAL);
   });
   return reading;
 }
@@ -122,7 +141,7 @@ async function readStatus() {
   try {
     state.status = await get("v1/status", {}, soon());
     state.statusFailure = null;
-    state.readAt = Date.now();
+    state.readAt = performance.now();
     const running = state.status.destinations.reduce((sum, each) => sum + each.running, 0);
     if (running === 0 && state.transfers.size) {
       state.transfers.clear();
@@ -139,15 +158,42 @@ async function readStatus() {
   notify("status");
 }
 
-/** Running uploads come by events; those that ran before the page did are read once. */
+/** What a status leads to: the ways once in a while, and the transfers if they could not be read. */
+function readOthers() {
+  if (!session.person || state.statusFailure || state.lost) return;
+  if (performance.now() - routesAt > ROUTES_INTERVAL) readRoutes();
+  if (areTransfersDue && !meanwhile) readTransfers();
+}
+
+let areTransfersDue = true;
+/** The events that came since the reading of the transfers began. */
+let meanwhile = null;
+
+/** Running uploads come by events; those that ran before the page did are read once, or again after a failure. */
 async function readTransfers() {
-  const pages = await Promise.all(RUNNING.map((word) => get("v1/uploads", { state: word, limit: 64 })));
-  state.transfers = new Map(pages.flatMap((page) => page.uploads).map((upload) => [upload.id, upload]));
+  const mine = (meanwhile = []);
+  const ask = (word) => get("v1/uploads", { state: word, limit: 64 });
+  const pages = await Promise.all(RUNNING.map(ask)).catch(() => null);
+  if (meanwhile !== mine) return;
+  meanwhile = null;
+  areTransfersDue = pages === null;
+  if (pages) {
+    state.hasTransfers = true;
+    state.transfers = new Map(pages.flatMap((page) => page.uploads).map((upload) => [upload.id, upload]));
+    // An event may be newer than the answers, and come before them.
+    const read = Math.min(...pages.map((page) => page.seq));
+    for (const event of mine) {
+      if (event.seq > read || (event.type === "progress" && event.seq === read)) followTransfer(event);
+    }
+  }
   notify("transfers");
 }
 
+let routesAt = -Infinity;
+
 /** The daemon may not know routes; then no way is shown. */
 async function readRoutes() {
+  routesAt = performance.now();
   const answer = await get("v1/routes").catch(() => null);
   state.routes = answer && new Map(answer.destinations.map((each) => [each.destination, each]));
   notify("status");
@@ -160,8 +206,10 @@ function reloadAll() {
 }
 
 async function readAll() {
+  areTransfersDue = true;
+  meanwhile = null;
+  routesAt = -Infinity;
   await refreshStatus();
-  await Promise.all([readTransfers(), readRoutes()]).catch(() => {});
 }
 
 /** Begins, after signing in. */
@@ -179,7 +227,9 @@ export function retryConnection() {
 export function end() {
   stream.stop();
   stream.seq = null;
-  Object.assign(state, { status: null, statusFailure: null, readAt: 0, transfers: new Map(), lost: null });
+  meanwhile = null;
+  Object.assign(state,
+    { status: null, statusFailure: null, readAt: -Infinity, transfers: new Map(), hasTransfers: false, lost: null });
 }
 
 document.addEventListener("visibilitychange", () => {

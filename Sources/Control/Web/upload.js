@@ -2,14 +2,30 @@
 
 import { get, mayChange, thumbnailAddress } from "./api.js";
 import { COMMANDS, commandButton, commandsFor, reasonAgainst, resultPlace } from "./actions.js";
-import { button, dataTable, element, fill, foreign, icon, kindOf, setAttribute, setText } from "./dom.js";
+import { button, dataTable, element, fill, foreign, icon, kindOf, remake, setAttribute, setText } from "./dom.js";
 import { command } from "./dialogs.js";
 import { bytes, clockLength, count, files, time } from "./format.js";
+import { changesWaits } from "./list.js";
 import { subscribe } from "./store.js";
 import { describe, holdFacts, holdWords, prose, route, whenOf } from "./words.js";
 
-/** Ids of uploads without a picture, so that the same question is not asked again. */
-const without = new Set();
+/** When uploads without a picture may be asked for one again, by their ids. */
+const without = new Map();
+/** A file without a picture stays so, as far as one can know. A daemon that is busy may soon have one. */
+const [ASK_AGAIN, TRY_AGAIN] = [600_000, 30_000];
+/** Addresses whose answer was that there is no picture: an element does not tell the status of its answer. */
+const missing = new Set();
+new PerformanceObserver((list) => {
+  for (const { name, responseStatus } of list.getEntries()) {
+    if (responseStatus === 404 && name.includes("/v1/thumbnails/")) missing.add(name);
+  }
+}).observe({ type: "resource" });
+/** Those whose place is in view. */
+const seen = new Set();
+subscribe("stale", () => {
+  without.clear();
+  for (const thumbnail of seen) thumbnail.show(true);
+});
 /** Pictures that are in view and not loaded, in the order in which they came there, and how many are loading. */
 const waiting = new Set();
 let loading = 0;
@@ -49,7 +65,9 @@ export class Thumbnail {
 
   show(isInView) {
     this.isInView = isInView;
-    const isWanted = isInView && this.mayHave && !this.picture && !without.has(this.id);
+    if (isInView) seen.add(this);
+    else seen.delete(this);
+    const isWanted = isInView && this.mayHave && !this.picture && !(without.get(this.id) > performance.now());
     if (!isWanted) {
       waiting.delete(this);
       return;
@@ -68,17 +86,28 @@ export class Thumbnail {
     picture.addEventListener("load", () => this.ended(picture, true));
     picture.addEventListener("error", () => {
       if (without.size > 2000) without.clear();
-      without.add(id);
+      without.set(id, performance.now() + TRY_AGAIN);
       this.ended(picture, false);
+      // The status comes after the event.
+      setTimeout(() => this.learn(id, picture.src), 500);
     });
     this.node.append(picture);
     setAttribute(picture, "src", thumbnailAddress(id));
   }
 
+  /** After a failure: how long the picture is not asked for. */
+  learn(id, address) {
+    if (missing.delete(address)) without.set(id, performance.now() + ASK_AGAIN);
+    else setTimeout(() => this.id === id && this.show(this.isInView), TRY_AGAIN);
+  }
+
   ended(picture, isLoaded) {
     if (picture !== this.picture) return;
     this.node.classList.toggle("loaded", isLoaded);
-    if (!isLoaded) picture.remove();
+    if (!isLoaded) {
+      picture.remove();
+      this.picture = null;
+    }
     this.release();
   }
 
@@ -158,6 +187,8 @@ class Drawer {
     this.unsubscribe = [
       subscribe("events", (events) => this.follow(events)),
       subscribe("stale", () => this.refresh()),
+      // Some holds begin and end without an event of the upload.
+      subscribe("status", () => this.refreshSoon()),
       subscribe("connection", () => this.upload && this.showControls(this.upload)),
     ];
     document.body.append(this.dialog);
@@ -178,9 +209,8 @@ class Drawer {
 
   follow(events) {
     for (const event of events ?? []) {
-      if (event.op?.id !== this.id) continue;
-      if (event.type === "progress") this.show(event.op);
-      else this.refreshSoon();
+      if (event.type === "progress" && event.op?.id === this.id) this.show(event.op);
+      else if (event.op?.id === this.id || changesWaits(event)) this.refreshSoon();
     }
   }
 
@@ -198,8 +228,12 @@ class Drawer {
       if (drawer !== this) return;
       this.show(detail.upload);
       const answer = why.answers.find((each) => each.id === this.id) ?? why.answers[0];
-      fill(this.body, sections(detail, answer));
+      // Made again only if it differs, so that selection and focus stay.
+      const key = JSON.stringify([{ ...detail, upload: { ...detail.upload, progress: null } }, answer]);
+      if (key !== this.shownKey) remake(this.body, sections(detail, answer));
+      this.shownKey = key;
     } catch (failure) {
+      this.shownKey = null;
       const gone = failure.status === 404;
       const words = gone ? "The daemon does not know this upload any more." : failure.message;
       fill(this.body, element("p", { class: "empty" }, icon(gone ? "file" : "lost"), foreign(words)));

@@ -7,7 +7,7 @@ import { addDialog, allowDialog, command, limitDialog, pauseDialog } from "./dia
 import { ago, bytes, count, duration, files, percent, rate, time, until } from "./format.js";
 import { state, subscribe } from "./store.js";
 import { Thumbnail, badge, cardTitle, facts, progressBar, wayText } from "./upload.js";
-import { describe, holdWords, prose, route, sentWords } from "./words.js";
+import { describe, holdWords, idleWords, prose, route, sentWords } from "./words.js";
 
 export const now = {
   title: "Now",
@@ -95,6 +95,7 @@ class NowView {
     fill(this.disk, diskFacts(status));
     keyed(this.hooks, status.hooks ?? [], (each) => each.name, hookCard);
     this.hooksPanel.hidden = !status.hooks?.length;
+    this.showNoTransfers();
   }
 
   showAttention(status) {
@@ -111,14 +112,18 @@ class NowView {
   }
 
   showTransfers() {
-    const { status, transfers } = state;
-    const uploads = [...transfers.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    const uploads = [...state.transfers.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
     keyed(this.transfers, uploads, (each) => each.id, () => transferLine(this));
-    this.noTransfers.hidden = uploads.length > 0;
+    this.showNoTransfers();
+  }
+
+  showNoTransfers() {
+    const { status, transfers, hasTransfers } = state;
+    this.noTransfers.hidden = transfers.size > 0;
     const waiting = status?.counts.ongoing ?? 0;
-    const words = waiting ? `Nothing is sent now; ${files(waiting, "upload")} wait.`
+    const words = waiting ? `Nothing is sent now; ${files(waiting, "upload")} ${waiting === 1 ? "waits" : "wait"}.`
       : "Nothing to send. New files of the watched folders appear here by themselves.";
-    setText(this.noTransfers, status ? words : "Reading…");
+    setText(this.noTransfers, status && hasTransfers ? words : "Reading…");
   }
 }
 
@@ -134,7 +139,7 @@ function summary(status) {
     : left ? ["Waiting", "wait", "wait"] : ["Idle", "ok", "good"];
   const headline = [badge({ word: word[0], icon: word[1], tone: word[2] }),
     running > 0 && element("strong", { class: "figure" }, rate(status.rate)),
-    element("span", {}, left ? `${files(left, "upload")} not over` : "every file that was found is sent"),
+    element("span", {}, left ? `${files(left, "upload")} not over` : idleWords(status)),
     status.eta && running > 0 && element("span", {}, `about ${duration(status.eta)} left`),
     status.limit !== undefined && element("span", {}, `limited to ${rate(status.limit)}`),
     total?.until && until(total.until)];
@@ -274,7 +279,7 @@ const holdCard = (view) => card(({ folder, destination, waiting, hold }) => {
 function pauseControl(view, scope, { name, isPaused }) {
   if (!mayChange()) return null;
   const label = isPaused ? "Resume" : "Pause…";
-  const act = () => (isPaused ? runPlain("resume", { [scope]: name }, view.result) : pauseDialog(`${scope}:${name}`));
+  const act = () => (isPaused ? runPlain("resume", { [scope]: name }, view.result) : pauseDialog({ [scope]: name }));
   return commandButton(label, isPaused ? "resume" : "pause", act,
     { class: "small", "data-name": "pause", "aria-label": `${label.replace("…", "")} ${scope} ${name}` });
 }

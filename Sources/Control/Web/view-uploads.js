@@ -5,17 +5,17 @@ import { COMMANDS, commandButton, commandsFor, refreshCommands, resultPlace } fr
 import { button, element, fill, foreign, icon, link, setAttribute, setText } from "./dom.js";
 import { command, field, flushDialog, pauseDialog, scopeDialog } from "./dialogs.js";
 import { bytes, count, files } from "./format.js";
-import { MOST_ROWS, VirtualList } from "./list.js";
+import { MOST_ROWS, VirtualList, changesLists, changesWaits } from "./list.js";
 import { state, subscribe } from "./store.js";
 import { Thumbnail, badge, progressBar } from "./upload.js";
-import { describe, prose, route, stateWords, whenOf } from "./words.js";
+import { describe, idleWords, prose, route, stateWords, whenOf } from "./words.js";
 
 const LISTS = [["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"], ["history", "History"]];
 const ONGOING_STATES = ["queued", "waiting", "paused", "uploading", "opening", "finishing", "staging", "settling"];
-/** Events after which another upload may be in a list, or none. */
-const MOVES = new Set(["added", "completed", "failed", "cancelled", "removed", "flushed", "loaded"]);
 /** A list without focus, choice or pointer is read again at most this often. */
 const REFRESH_INTERVAL = 5000;
+/** Windows, networks and the ends of quotas have no event: the uploads in view are read again this often. */
+const WAITS_INTERVAL = 10_000;
 
 export const queue = {
   title: "Queue",
@@ -38,12 +38,16 @@ class UploadsView {
       read: (after, limit) => get("v1/uploads", { ...this.query(), after, limit }),
       makeRow: () => new Row(this),
       onchange: () => this.showState(),
+      onother: () => this.becomeStale(),
     });
     this.build(root);
     this.unsubscribe = [
       subscribe("events", (events) => this.follow(events)),
-      subscribe("stale", () => this.reload()),
-      subscribe("status", () => this.showCounts()),
+      subscribe("stale", () => this.becomeStale({ now: true })),
+      subscribe("status", () => {
+        this.showCounts();
+        if (!isHistory) this.list.refreshSoon(WAITS_INTERVAL);
+      }),
       subscribe("connection", () => {
         refreshCommands(root);
         this.list.forgetSpare();
@@ -53,8 +57,12 @@ class UploadsView {
   }
 
   build(root) {
-    const refresh = button("Show them", { onclick: () => this.reload() });
-    this.stale = element("p", { class: "notice", hidden: true, role: "status" }, icon("retry"),
+    const refresh = button("Show them", { onclick: async () => {
+      scrollTo(0, 0);
+      await this.reload();
+      if (document.activeElement === document.body) this.list.focus(0);
+    } });
+    this.stale = element("p", { class: "notice stale", hidden: true, role: "status" }, icon("retry"),
       "Uploads were added or have ended. ", refresh);
     this.message = element("div", { class: "empty", hidden: true });
     this.counted = element("p", { class: "quiet", role: "status" });
@@ -121,21 +129,16 @@ class UploadsView {
     if (!mayChange()) return;
     const list = this.params?.list ?? "completed";
     const loud = { class: "danger-quiet" };
-    const retry = () => this.act(scopeDialog("retry", this.scope()));
-    const clear = () => this.act(flushDialog(list, this.scope()));
-    const cancel = () => this.act(scopeDialog("cancel", this.scope()));
+    const retry = () => this.act(scopeDialog("retry", this.params));
+    const clear = () => this.act(flushDialog(list, this.params));
+    const cancel = () => this.act(scopeDialog("cancel", this.params));
     fill(this.tools, this.isHistory ? [
       list === "failed" && commandButton("Retry failed…", "retry", retry),
       list !== "history" && commandButton("Clear list…", "remove", clear, loud),
     ] : [
-      commandButton("Pause…", "pause", () => pauseDialog(this.scope())),
+      commandButton("Pause…", "pause", () => pauseDialog(this.params)),
       commandButton("Cancel uploads…", "cancel", cancel, loud),
     ]);
-  }
-
-  scope() {
-    const { folder, destination } = this.params;
-    return folder ? `folder:${folder}` : destination ? `destination:${destination}` : "all";
   }
 
   query() {
@@ -173,19 +176,26 @@ class UploadsView {
     this.reload();
   }
 
-  reload() {
+  /** Reads the list again: from the top, or where it is after a command in the middle of it. */
+  reload({ inPlace = false } = {}) {
+    clearTimeout(this.timer);
+    this.timer = null;
     this.stale.hidden = true;
-    this.reloadedAt = Date.now();
-    return this.list.reload();
+    this.reloadedAt = performance.now();
+    return inPlace && this.list.pages.length > 1 ? this.list.readAgain() : this.list.reload();
   }
 
   follow(events) {
-    let moved = false;
+    let hasMoved = false;
+    let waits = false;
     for (const event of events ?? []) {
-      if (event.op) this.list.apply(event.op);
-      moved ||= MOVES.has(event.type) && this.concerns(event);
+      // An old event does not say how its upload is now.
+      if (event.op && !event.isOld) this.list.apply(event);
+      hasMoved ||= changesLists(event) && this.concerns(event);
+      waits ||= event.isOld || changesWaits(event);
     }
-    if (moved) this.becomeStale();
+    if (hasMoved) this.becomeStale();
+    if (waits) this.list.refreshSoon(REFRESH_INTERVAL);
   }
 
   concerns({ op, type }) {
@@ -196,30 +206,44 @@ class UploadsView {
       && (!text || op.path.toLowerCase().includes(text.toLowerCase()));
   }
 
-  /** Rows must not move under a pointer or the focus: then the page only offers to show the change. */
-  becomeStale() {
-    const inUse = scrollY > 200 || this.chosen.size > 0 || this.list.node.contains(document.activeElement)
-      || this.list.node.matches(":hover");
-    if (inUse) {
-      this.stale.hidden = false;
-      return;
-    }
-    this.timer ??= setTimeout(() => {
-      this.timer = null;
-      this.reload();
-    }, Math.max(500, this.reloadedAt + REFRESH_INTERVAL - Date.now()));
+  isInUse() {
+    const { node, length } = this.list;
+    return length > 0
+      && (scrollY > 200 || this.chosen.size > 0 || node.contains(document.activeElement) || node.matches(":hover"));
   }
+
+  /** Rows must not move under a pointer or the focus: then the page only offers to show the change. */
+  becomeStale({ now = false } = {}) {
+    if (this.isInUse()) {
+      this.stale.hidden = false;
+      if (now) this.list.refreshSoon(0);
+    } else if (now) this.reload();
+    else {
+      this.timer ??= setTimeout(() => {
+        this.timer = null;
+        if (this.isInUse()) this.stale.hidden = false;
+        else this.reload();
+      }, Math.max(500, this.reloadedAt + REFRESH_INTERVAL - performance.now()));
+    }
+  }
+
 
   /** After a command that takes uploads out of the list, it follows at once, and the focus stays at its place. */
   async act(done, row = null) {
     if (!(await done)) return;
-    await this.reload();
+    await this.reload({ inPlace: row !== null });
     if (row !== null && !this.list.focus(row)) this.filters.elements.text.focus();
+  }
+
+  /** Those of the list or of the status: the newer ones. */
+  counts() {
+    const { list } = this;
+    return list.counts && list.seq >= (state.status?.seq ?? 0) ? list.counts : state.status?.counts;
   }
 
   showCounts() {
     this.fillNames();
-    const counts = this.list.counts ?? state.status?.counts;
+    const counts = this.counts();
     for (const tab of this.tabs ?? []) setText(tab.number, counts && tab.name in counts ? count(counts[tab.name]) : "");
   }
 
@@ -232,7 +256,7 @@ class UploadsView {
     else if (list.isComplete) setText(this.counted, files(known, "upload"));
     else {
       const isCounted = Object.keys(this.params).every((key) => ["list", "folder", "destination"].includes(key));
-      const all = isCounted ? (list.selected ?? list.counts)?.[this.query().list] : null;
+      const all = isCounted ? (list.selected ?? this.counts())?.[this.query().list] : null;
       setText(this.counted, all ? files(all, "upload") : `more than ${count(known - 1)} uploads`);
     }
     list.node.hidden = list.length === 0;
@@ -252,8 +276,8 @@ class UploadsView {
       completed: "Nothing was completed lately.", failed: "No upload has failed.",
         cancelled: "Nothing was cancelled lately.",
       history: "The history is empty.",
-    }[this.isHistory ? this.params.list ?? "completed"
-      : ""] ?? "The queue is empty: every file that was found is sent.";
+    }[this.isHistory ? this.params.list ?? "completed" : ""]
+      ?? `The queue is empty: ${state.status ? idleWords(state.status) : "nothing waits"}.`;
     fill(this.message, icon(isFiltered ? "file" : "ok"), element("p", {}, words),
       isFiltered && element("a", { class: "button", href: link(this.view, { list: this.params.list }) }, "Show all"));
   }
@@ -276,7 +300,7 @@ class UploadsView {
       names.map((name) => commandButton(COMMANDS[name].label, COMMANDS[name].icon, async () => {
         if (!(await command(name, uploads, this.result))) return;
         this.release();
-        this.reload();
+        this.reload({ inPlace: true });
       }, { class: COMMANDS[name].danger ? "danger-quiet" : "" })),
       button("Choose none", { class: "plain", onclick: () => this.release() }));
   }
@@ -321,7 +345,7 @@ class Row {
     if (!upload) return;
     this.box.checked = this.view.chosen.has(upload.id);
     if (upload === this.upload) return;
-    const isOther = this.upload?.id !== upload.id;
+    const isOther = this.upload?.id !== upload.id || this.upload.priority !== upload.priority;
     this.upload = upload;
     if (isOther) this.showFile(upload);
     const said = describe(upload);
