@@ -1,6 +1,7 @@
 """Every control: what it asks the daemon for, what it asks the person first, and where its result is shown."""
 
 import unittest
+import urllib.parse
 
 from playwright.sync_api import expect
 
@@ -156,6 +157,83 @@ class ControlTest(PageTest):
         page.get_by_role("button", name="Cancel uploads…").click()
         expect(self.dialog()).to_contain_text("Cancels an unknown number of ongoing uploads of all folders.")
 
+    def test_a_scope_that_the_configuration_has_no_more_keeps_its_name(self):
+        page = self.sign_in("queue?folder=gone")
+        page.get_by_role("button", name="Cancel uploads…").click()
+        expect(self.dialog()).to_contain_text("Cancels 0 ongoing uploads of folder gone.")
+        self.dialog().get_by_role("button", name="Cancel them").click()
+        self.assertEqual(self.last_command("/v1/cancel"), {"folder": "gone"})
+        self.daemon.receive({"name": "by-hand.mp4"}, 10)
+        self.go("queue?folder=-")
+        page.get_by_role("button", name="Pause…", exact=True).click()
+        expect(self.dialog()).to_contain_text("Holds 1 ongoing upload added by hand.")
+        self.dialog().get_by_role("button", name="Pause").click()
+        self.assertEqual(self.last_command("/v1/pause"), {"folder": "-", "after_part": False})
+
+    def test_a_folder_and_a_destination_together_are_a_scope(self):
+        page = self.sign_in("queue?folder=garden&destination=archive")
+        page.get_by_role("button", name="Cancel uploads…").click()
+        expect(self.dialog()).to_contain_text("Cancels 15 ongoing uploads of folder garden to archive.")
+        self.dialog().get_by_role("button", name="Cancel them").click()
+        self.assertEqual(self.last_command("/v1/cancel"), {"folder": "garden", "destination": "archive"})
+        page.get_by_role("button", name="Pause…", exact=True).click()
+        expect(self.dialog()).to_contain_text("not for one to the other")
+        expect(self.dialog()).to_contain_text("Holds 15 ongoing uploads of folder garden.")
+        self.dialog().get_by_role("button", name="Cancel").click()
+        both = {"folder": "garden", "destination": "archive"}
+        failed = [each for each in self.daemon.ended.values()
+                  if each["list"] == "failed" and all(each[key] == both[key] for key in both)]
+        self.go("history?list=failed&folder=garden&destination=archive")
+        page.get_by_role("button", name="Clear list…").click()
+        expect(self.dialog()).to_contain_text(
+            f"Takes all {len(failed)} failed uploads of folder garden to archive off the list.")
+        self.dialog().get_by_role("button", name="Clear").click()
+        self.assertEqual(self.last_command("/v1/flush"), {"list": "failed"} | both)
+
+    def test_dates_of_the_history_are_asked_for_as_days_of_the_viewer(self):
+        page = self.sign_in("history")
+        with page.expect_request(lambda request: "since=" in request.url and "until=" in request.url) as asked:
+            page.get_by_label("Added from").fill("2026-11-01")
+            page.get_by_label("Added before").fill("2026-11-08")
+        query = urllib.parse.parse_qs(urllib.parse.urlsplit(asked.value.url).query)
+        self.assertEqual((query["since"], query["until"]), (["2026-10-31T23:00:00.000Z"], ["2026-11-07T23:00:00.000Z"]))
+        page.wait_for_url("**/#/history?since=2026-11-01&until=2026-11-08")
+
+    def test_choose_none_takes_every_choice_back(self):
+        page = self.sign_in("queue")
+        for place in (3, 4):
+            page.locator(".row input").nth(place).check()
+        bar = page.get_by_role("group", name="Chosen uploads")
+        bar.get_by_role("button", name="Choose none").click()
+        expect(bar).to_be_hidden()
+        expect(page.locator(".row input:checked")).to_have_count(0)
+        expect(page.get_by_label("Search")).to_be_focused()
+
+    def test_the_exceptions_of_a_folder_are_ended_in_the_question(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Allow folder workshop").click()
+        self.dialog().get_by_role("button", name="Allow").click()
+        expect(page.get_by_text("Exception from quota for folder workshop")).to_be_visible()
+        page.get_by_role("button", name="Allow folder workshop").click()
+        self.dialog().get_by_label("How long").select_option("end the exceptions now")
+        self.dialog().get_by_role("button", name="Allow").click()
+        self.assertEqual(self.last_command("/v1/allow"), {"folder": "workshop", "kinds": ["quota"], "duration": 0})
+        expect(page.get_by_text("Exception from quota for folder workshop")).to_have_count(0)
+
+    def test_the_plan_is_made_again_on_demand(self):
+        page = self.sign_in("plan")
+        with page.expect_response("**/v1/plan?*"):
+            page.get_by_role("button", name="Plan again").click()
+
+    def test_usage_is_grouped_and_as_long_as_wanted(self):
+        page = self.sign_in("usage")
+        page.get_by_label("By", exact=True).select_option("destination")
+        expect(page.locator(".legend").first).to_contain_text("archive")
+        with page.expect_response(lambda answer: "days=7&" in answer.url):
+            page.get_by_label("Days").select_option("7")
+        page.wait_for_url("**/#/usage?by=destination&days=7")
+        expect(page.get_by_role("region", name="By day: table").locator("tbody tr")).to_have_count(7)
+
     def test_remove_a_completed_upload_in_its_row(self):
         page = self.sign_in("history")
         page.locator(".row").first.get_by_role("button", name="Remove").click()
@@ -253,7 +331,9 @@ class ControlTest(PageTest):
             [{"name": "a b.mp4", "mimeType": "video/mp4", "buffer": b"x" * 5000}])
         self.dialog().get_by_label("To").select_option("archive")
         self.dialog().get_by_role("button", name="Add").click()
-        self.assertEqual(self.last_command("/v1/bytes"), {"name": "a b.mp4", "to": "archive", "size": 5000})
+        body = self.last_command("/v1/bytes")
+        self.assertRegex(body.pop("key"), r"^web-[0-9a-f]{32}$")
+        self.assertEqual(body, {"name": "a b.mp4", "to": "archive", "size": 5000})
         expect(self.dialog()).to_have_count(0)
         self.expect_said("Added: 1 file to archive.")
 

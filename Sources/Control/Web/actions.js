@@ -89,6 +89,32 @@ export function showResult(place, text, tone = "good") {
   if (text) announce(tone === "bad" ? `Not done: ${text}` : text);
 }
 
+/** What a command said stays to be read when its dialog is gone: in the drawer, or at the bottom of the page. */
+export function showOutcome(result) {
+  if (!result.firstChild) return;
+  const place = document.querySelector("dialog.drawer > .result") ?? element("p");
+  fill(place, [...result.childNodes]);
+  place.className = result.className;
+  if (!place.isConnected) openNotice(place);
+}
+
+/** Says what has no place of its own: at the bottom of the page, or in the dialog over it. */
+export function showNotice(text, tone = "bad") {
+  const place = [...document.querySelectorAll("dialog[open]")].at(-1)?.querySelector(".result") ?? element("p");
+  showResult(place, text, tone);
+  if (!place.isConnected) openNotice(place);
+}
+
+function openNotice(place) {
+  const notice = document.getElementById("notice");
+  fill(notice, place, button("Close", { class: "small plain", onclick: hideNotice }));
+  notice.hidden = false;
+}
+
+export function hideNotice() {
+  document.getElementById("notice").hidden = true;
+}
+
 /** The sentence for the answer of a command on uploads. */
 export function doneText(word) {
   return (answer) => {
@@ -123,16 +149,23 @@ export function refreshCommands(root = document) {
   }
 }
 
-/** The parts of the configuration that a command can be limited to: `{all}`, `{folder}` or `{destination}`. */
+/** What a command can be limited to: `{all}`, or `{folder}`, `{destination}` or both. */
 export function scopeOf(value) {
   const [kind, ...rest] = value.split(":");
-  return kind === "all" ? { all: true } : { [kind]: rest.join(":") };
+  if (kind === "all") return { all: true };
+  return kind === "both" ? JSON.parse(rest.join(":")) : { [kind]: rest.join(":") };
 }
 
-export function scopeText(selection) {
-  if (selection.folder) return `of folder ${selection.folder}`;
-  if (selection.destination) return `to ${selection.destination}`;
-  return "of all folders";
+/** The reverse, as the value of a choice. */
+export function scopeValue({ folder, destination }) {
+  if (folder && destination) return `both:${JSON.stringify({ folder, destination })}`;
+  return folder ? `folder:${folder}` : destination ? `destination:${destination}` : "all";
+}
+
+export function scopeText({ folder, destination }) {
+  const to = destination ? ` to ${destination}` : "";
+  if (folder) return `${folder === "-" ? "added by hand" : `of folder ${folder}`}${to}`;
+  return to ? to.trim() : "of all folders";
 }
 
 /** How many uploads of a list a command with this selection applies to, as the daemon counts them now. */

@@ -86,17 +86,25 @@ export async function post(path, body = {}) {
   }
 }
 
-/** Sends a file. `fetch` does not report the progress of a request body, so this is an XMLHttpRequest. */
-export function send(file, query, { onprogress, signal }) {
+/**
+ * Sends a file. `fetch` does not report the progress of a request body, so this is an XMLHttpRequest.
+ *
+ * @throws A failure with `isUnknown` where the daemon has all bytes, and may add the file without the page.
+ */
+function send(file, query, { onprogress, signal }) {
   return new Promise((resolve, reject) => {
     const transfer = new XMLHttpRequest();
     transfer.open("POST", `v1/bytes?${new URLSearchParams(query)}`);
     transfer.setRequestHeader("Content-Type", "application/octet-stream");
     transfer.setRequestHeader("X-Sluice-Token", token ?? "");
     transfer.upload.addEventListener("progress", (event) => onprogress(event.loaded, event.total));
-    transfer.addEventListener("error", () =>
-      reject(new Failure(0, "unreachable", "The connection broke. Nothing was added.")));
-    transfer.addEventListener("abort", () => reject(new Failure(0, "cancelled", "Cancelled. Nothing was added.")));
+    let isWhole = false;
+    transfer.upload.addEventListener("load", () => {
+      isWhole = true;
+    });
+    const fail = (failure) => reject(Object.assign(failure, { isUnknown: isWhole }));
+    transfer.addEventListener("error", () => fail(new Failure(0, "unreachable", "The connection broke.")));
+    transfer.addEventListener("abort", () => fail(new Failure(0, "cancelled", "Cancelled.")));
     transfer.addEventListener("load", () => {
       let value = null;
       try {
@@ -109,11 +117,52 @@ export function send(file, query, { onprogress, signal }) {
         token = null;
         session.onlost(failureOf(401, value));
       }
-      reject(failureOf(transfer.status, value));
+      const failure = failureOf(transfer.status, value);
+      // A proxy may give up while the daemon goes on.
+      if (failure.code === "invalid") fail(failure);
+      else reject(failure);
     });
     signal?.addEventListener("abort", () => transfer.abort());
     transfer.send(file);
   });
+}
+
+/** 128 bits, also where the page is no secure context. */
+export const newKey = () => `web-${[...crypto.getRandomValues(new Uint8Array(16))]
+  .map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
+
+/**
+ * Adds a file whose `key` is its own: an answer that is lost can be asked for, and a further try adds nothing twice.
+ *
+ * @throws A failure whose message says what became of the file.
+ */
+export async function add(file, query, { isAgain, ...options }) {
+  // An earlier try may have done more than its answer said.
+  if (isAgain && (await isKnown(query.key))) return;
+  try {
+    await send(file, query, options);
+  } catch (failure) {
+    if (failure.status === 409 && (await isKnown(query.key))) return;
+    if (failure.isUnknown) {
+      // The daemon examines and records a file for a while after its last byte.
+      for (const delay of [0, 1000, 3000]) {
+        await new Promise((resolve) => setTimeout(resolve, delay));
+        if (await isKnown(query.key)) return;
+      }
+      failure.message += " It is not known whether the file was added. A further try does not add it twice.";
+    } else if (failure.status === 0) failure.message += " The file was not added.";
+    throw failure;
+  }
+}
+
+/** Whether an upload has this key, as far as the daemon says. */
+async function isKnown(key) {
+  try {
+    await get(`v1/uploads/${encodeURIComponent(key)}`, {}, soon());
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function opened(answer) {
@@ -130,6 +179,11 @@ export async function signInWithCode(code) {
 
 /** Signs in with a token of `control.tokens`, or unlocks changes again. */
 export async function signInWithToken(typed) {
+  // `fetch` refuses such a header as if nobody answered.
+  const place = typed.trim().search(/[^\x20-\x7e]/);
+  if (place >= 0) {
+    throw new Failure(400, "bad_request", `Character ${place + 1} of the token is not ASCII and cannot be sent.`);
+  }
   const headers = { "Content-Type": "application/json", Authorization: `Bearer ${typed}` };
   return opened(await request("POST", "v1/session", { body: "{}", headers }));
 }

@@ -1,25 +1,30 @@
 // Dialogs: confirmations with count and scope, and the questions that some commands ask first.
 
-import { send } from "./api.js";
+import { add, newKey } from "./api.js";
 import { announce, button, element, fill, foreign, icon, setText, visibly } from "./dom.js";
 import { bytes, count, files, percent } from "./format.js";
-import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText,
-  showResult } from "./actions.js";
+import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText, scopeValue,
+  showNotice, showOutcome, showResult } from "./actions.js";
 import { refreshStatus, state } from "./store.js";
+
+let questions = 0;
 
 /**
  * Opens a dialog with a form.
  *
- * @param confirm The word on its button. `submit(place)` resolves to whether the dialog may close.
+ * @param confirm The word on its button. `submit(place)` resolves to whether the dialog may close. `onopen(end)` gets
+ *   a function that closes it as done.
  * @returns Resolves when it is closed: whether `submit` was done.
  */
-export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", close }) {
+export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", close, onopen }) {
   return new Promise((resolve) => {
     let isDone = false;
     const result = element("p", { class: "result", role: "alert" });
     const go = button(confirm, { type: "submit", class: danger ? "danger" : "primary" });
     const back = button(dismiss, { onclick: () => dialog.close() });
-    const form = element("form", {}, element("h2", { id: "dialog-title" }, title), body, result,
+    // One question may lead to another over it.
+    const id = `question-${(questions += 1)}`;
+    const form = element("form", {}, element("h2", { id }, title), body, result,
       element("div", { class: "buttons" }, back, go));
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
@@ -31,7 +36,11 @@ export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", 
         showOutcome(result);
       } else if (document.activeElement === document.body) go.focus();
     });
-    const dialog = element("dialog", { class: "question", "aria-labelledby": "dialog-title" }, form);
+    const dialog = element("dialog", { class: "question", "aria-labelledby": id }, form);
+    onopen?.(() => {
+      isDone = true;
+      dialog.close();
+    });
     dialog.addEventListener("close", () => {
       dialog.remove();
       close?.();
@@ -42,22 +51,6 @@ export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", 
     // The first field of a question; the harmless button of a confirmation.
     (form.querySelector("input, select") ?? back).focus();
   });
-}
-
-/** What a command said stays to be read when its dialog is gone: in the drawer, or at the bottom of the page. */
-function showOutcome(result) {
-  if (!result.firstChild) return;
-  const place = document.querySelector("dialog.drawer > .result") ?? element("p");
-  fill(place, [...result.childNodes]);
-  place.className = result.className;
-  if (place.isConnected) return;
-  const notice = document.getElementById("notice");
-  fill(notice, place, button("Close", { class: "small plain", onclick: hideNotice }));
-  notice.hidden = false;
-}
-
-export function hideNotice() {
-  document.getElementById("notice").hidden = true;
 }
 
 /** A field with its label. */
@@ -94,6 +87,18 @@ export function fillScopes(control) {
   return control;
 }
 
+/** The same with a choice that the status may not list, such as a folder that was configured once. */
+function scopeSelectWith(selection) {
+  const control = scopeSelect();
+  const wanted = scopeValue(selection);
+  control.value = wanted;
+  if (control.value !== wanted) {
+    control.append(element("option", { value: wanted }, `Uploads ${scopeText(selection)}`));
+    control.value = wanted;
+  }
+  return control;
+}
+
 /** A sentence with the number of uploads that a command would apply to: it follows the choice of the scope. */
 function countLine(where, list, sentence) {
   const line = element("p", { class: "count", role: "status" });
@@ -115,14 +120,16 @@ function uploadsIn(number, list) {
   return number === null ? `an unknown number of ${list} uploads` : files(number, `${list} upload`);
 }
 
-export function pauseDialog(scope = "all") {
-  const where = scopeSelect();
-  where.value = scope;
+/** Asks what to pause: a whole folder, a whole destination or everything. */
+export function pauseDialog({ folder, destination } = {}) {
+  const where = scopeSelectWith(folder ? { folder } : { destination });
+  const limits = folder && destination
+    && element("p", { class: "quiet" }, "A pause is for a whole folder or destination, not for one to the other.");
   const how = select([["", "until somebody resumes it"], ...DURATIONS]);
   const after = checkbox("Let parts in flight arrive first", {}, "No byte is sent twice later.");
   return ask({
     title: "Pause sending",
-    body: [field("What", where), countLine(where, "ongoing", "Holds"), field("How long", how), after],
+    body: [field("What", where), countLine(where, "ongoing", "Holds"), limits, field("How long", how), after],
     confirm: "Pause",
     submit(place) {
       const selection = scopeOf(where.value);
@@ -238,12 +245,11 @@ function confirmUploads(name, uploads) {
 }
 
 /** Asks before everything of a scope is cancelled or retried: the number follows the scope. */
-export function scopeDialog(name, scope = "all") {
+export function scopeDialog(name, { folder, destination }) {
   const list = name === "cancel" ? "ongoing" : "failed";
   const [word, verb, done] = name === "cancel" ? ["Cancel", "Cancels", "Cancelled"]
     : ["Retry", "Retries", "Begun again"];
-  const where = scopeSelect();
-  where.value = scope;
+  const where = scopeSelectWith({ folder, destination });
   return ask({
     title: `${word} uploads`,
     body: [field("What", where), countLine(where, list, verb),
@@ -256,8 +262,8 @@ export function scopeDialog(name, scope = "all") {
 }
 
 /** Asks before a list is cleared, or the part of it that belongs to a folder or a destination. */
-export async function flushDialog(list, scope) {
-  const { all, ...selection } = scopeOf(scope);
+export async function flushDialog(list, { folder, destination }) {
+  const selection = { folder, destination };
   const subject = uploadsIn(await countIn(selection, list).catch(() => null), list);
   return ask({
     title: `Clear the list of ${list} uploads?`,
@@ -287,7 +293,7 @@ export async function command(name, uploads, place) {
 }
 
 /** Asks where files go that were dropped or chosen, and sends them one after another. */
-export async function addDialog(chosen = []) {
+export async function addDialog(chosen = [], note = null) {
   if (!(await ensureUnlocked())) return false;
   const list = element("ul", { class: "names chosen" });
   const picker = element("input", { type: "file", multiple: true });
@@ -298,7 +304,7 @@ export async function addDialog(chosen = []) {
   const stop = new AbortController();
   let items = [];
   const take = (given) => {
-    items = [...given].map((file) => makeItem(file, leaveOut));
+    items = [...items.filter((item) => item.isDone), ...[...given].map((file) => makeItem(file, leaveOut))];
     fill(list, items.map((item) => item.node));
   };
   /** The focus goes to the same place in what is left. */
@@ -315,7 +321,8 @@ export async function addDialog(chosen = []) {
   take(chosen);
   return ask({
     title: "Add files",
-    body: [field(chosen.length ? "Other files" : "Files", picker), list, field("To", where),
+    body: [note && element("p", {}, foreign(note)), field(chosen.length ? "Other files" : "Files", picker), list,
+      field("To", where),
       element("p", { class: "quiet" }, "The daemon copies them first. Close this only after that.")],
     confirm: "Add",
     close: () => stop.abort(),
@@ -327,9 +334,11 @@ export async function addDialog(chosen = []) {
       // A file that is refused does not keep the others back.
       let problem = "";
       const sent = items.filter((each) => !each.isDone);
-      for (const item of sent) item.remove.disabled = true;
+      // What is chosen stays as it is until each of them was tried.
+      const controls = [picker, where, ...sent.map((item) => item.remove)];
+      for (const control of controls) control.disabled = true;
       for (const item of sent) {
-        if (stop.signal.aborted) return false;
+        if (stop.signal.aborted) break;
         try {
           await sendFile(item, where.value, stop.signal);
         } catch (failure) {
@@ -337,20 +346,33 @@ export async function addDialog(chosen = []) {
           problem ||= `${item.file.name}: ${failure.message}`;
         }
       }
-      for (const item of sent) item.remove.disabled = false;
+      for (const control of controls) control.disabled = false;
+      const done = addedWords(items);
+      if (stop.signal.aborted) {
+        showNotice(`Stopped. ${done || "No file was added."}${problem && ` ${problem}`}`, "warn");
+        return false;
+      }
       if (problem) {
         showResult(place, problem, "bad");
         return false;
       }
-      announce(`Added: ${files(items.length)} to ${where.value}.`);
+      announce(done);
       return true;
     },
   });
 }
 
+/** `Added: 2 files to nas.` */
+function addedWords(items) {
+  const sums = new Map();
+  for (const { isDone, to } of items) if (isDone) sums.set(to, (sums.get(to) ?? 0) + 1);
+  const parts = [...sums].map(([to, sum]) => `${files(sum)} to ${to}`);
+  return parts.length ? `Added: ${parts.join(", ")}.` : "";
+}
+
 /** A file of the list, with a button that leaves it out. */
 function makeItem(file, leaveOut) {
-  const item = { file, status: element("span", { class: "quiet" }, bytes(file.size)) };
+  const item = { file, keys: new Map(), status: element("span", { class: "quiet" }, bytes(file.size)) };
   const label = `Leave out ${visibly(file.name)}`;
   item.remove = button("Leave out", { class: "small", "aria-label": label, onclick: () => leaveOut(item) });
   item.node = element("li", {}, element("span", {}, foreign(file.name), " ", item.status), item.remove);
@@ -359,8 +381,11 @@ function makeItem(file, leaveOut) {
 
 async function sendFile(item, to, signal) {
   const onprogress = (sent, total) => setText(item.status, percent(total ? sent / total : 0));
-  await send(item.file, { name: item.file.name, to }, { onprogress, signal });
+  const isAgain = item.keys.has(to);
+  if (!isAgain) item.keys.set(to, newKey());
+  await add(item.file, { name: item.file.name, to, key: item.keys.get(to) }, { isAgain, onprogress, signal });
   item.isDone = true;
+  item.to = to;
   item.remove.remove();
   fill(item.status, icon("ok"), " added");
 }

@@ -1,0 +1,140 @@
+"""Files that are added in the page: none is lost, none is added twice, and the page says only what is so."""
+
+import pathlib
+import tempfile
+import unittest
+
+from playwright.sync_api import expect
+
+from support import PageTest
+
+
+def file(name, size=10):
+    return {"name": name, "mimeType": "video/mp4", "buffer": b"x" * size}
+
+
+class AddingTest(PageTest):
+    def dialog(self):
+        return self.page.locator("dialog.question")
+
+    def choose(self, *names):
+        self.dialog().get_by_label("Files").set_input_files([file(name) for name in names])
+
+    def open(self, *names):
+        self.sign_in()
+        self.page.get_by_role("button", name="Add files…").click()
+        self.choose(*names)
+        return self.dialog()
+
+    def add(self):
+        self.dialog().get_by_role("button", name="Add", exact=True).click()
+
+    def hold(self):
+        """Keeps the requests with bytes back; gives the list of them."""
+        held = []
+        self.page.route("**/v1/bytes?*", lambda route: held.append(route))
+        return held
+
+    def sent(self):
+        return [body["name"] for path, body in self.daemon.commands if path == "/v1/bytes"]
+
+    def test_nothing_else_is_chosen_while_files_are_sent(self):
+        dialog = self.open("a.mp4", "b.mp4")
+        held = self.hold()
+        self.add()
+        self.wait(lambda: len(held) == 1, "the first file is on its way")
+        expect(dialog.get_by_label("Files")).to_be_disabled()
+        expect(dialog.get_by_label("To")).to_be_disabled()
+        held[0].continue_()
+        self.wait(lambda: len(held) == 2, "the second file is on its way")
+        held[1].continue_()
+        expect(dialog).to_have_count(0)
+        expect(self.page.locator("#announcements")).to_contain_text("Added: 2 files to nas.")
+        self.assertEqual(self.sent(), ["a.mp4", "b.mp4"])
+
+    def test_after_a_refusal_more_are_chosen_and_all_that_were_added_are_counted(self):
+        dialog = self.open("good.mp4", "a\x1b.mp4")
+        self.add()
+        expect(dialog.get_by_role("alert")).to_contain_text("control character")
+        dialog.get_by_label("To").select_option("archive")
+        self.choose("other.mp4")
+        expect(dialog.get_by_role("listitem")).to_have_count(2)
+        expect(dialog.get_by_role("listitem").first).to_contain_text("added")
+        self.add()
+        expect(dialog).to_have_count(0)
+        expect(self.page.locator("#announcements")).to_contain_text("Added: 1 file to nas, 1 file to archive.")
+        self.assertEqual(self.sent(), ["good.mp4", "other.mp4"])
+
+    def test_a_file_whose_answer_is_lost_is_known_by_its_key_and_added_once(self):
+        dialog = self.open("a.mp4")
+        self.daemon.loses_answers = "late"
+        self.add()
+        expect(dialog).to_have_count(0)
+        expect(self.page.locator("#announcements")).to_contain_text("Added: 1 file to nas.")
+        self.assertEqual(self.daemon.total, 61)
+
+    def test_a_file_of_which_nothing_is_known_is_not_added_twice(self):
+        dialog = self.open("a.mp4")
+        self.daemon.loses_answers = "early"
+        self.add()
+        expect(dialog.get_by_role("alert")).to_contain_text("It is not known whether the file was added.")
+        self.check_axe()
+        self.daemon.loses_answers = ""
+        # The daemon records it late, and knows it when the page tries again.
+        self.daemon.receive(self.daemon.taken[0], 10)
+        self.add()
+        expect(dialog).to_have_count(0)
+        self.assertEqual(self.daemon.total, 61)
+
+    def test_a_connection_that_breaks_before_the_last_byte_adds_nothing_and_the_page_says_so(self):
+        dialog = self.open("a.mp4")
+        self.page.route("**/v1/bytes?*", lambda route: route.abort())
+        self.add()
+        expect(dialog.get_by_role("alert")).to_contain_text("a.mp4: The connection broke. The file was not added.")
+        self.page.unroute("**/v1/bytes?*")
+        self.add()
+        expect(dialog).to_have_count(0)
+        self.assertEqual(self.sent(), ["a.mp4"])
+
+    def test_closing_while_files_are_sent_says_what_was_added(self):
+        dialog = self.open("a.mp4", "b.mp4")
+        held = self.hold()
+        self.add()
+        self.wait(lambda: len(held) == 1, "the first file is on its way")
+        held[0].continue_()
+        self.wait(lambda: len(held) == 2, "the second file is on its way")
+        self.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        notice = self.page.locator("#notice")
+        expect(notice).to_contain_text("Stopped. Added: 1 file to nas.")
+        expect(notice).to_contain_text("b.mp4: Cancelled.")
+        self.assertEqual(self.sent(), ["a.mp4"])
+
+    def drop(self, *paths):
+        """Drops files of the disk, as a file manager does."""
+        network = self.page.context.new_cdp_session(self.page)
+        data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            network.send("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 300, "data": data})
+
+    def test_a_dropped_folder_is_named_and_not_sent_as_a_file(self):
+        with tempfile.TemporaryDirectory() as place:
+            folder = pathlib.Path(place, "holiday")
+            folder.mkdir()
+            single = pathlib.Path(place, "one.mp4")
+            single.write_bytes(b"x" * 10)
+            self.sign_in()
+            self.drop(folder)
+            expect(self.page.locator("#notice")).to_contain_text("Folders cannot be added here: holiday.")
+            expect(self.dialog()).to_have_count(0)
+            self.drop(folder, single)
+            expect(self.dialog()).to_contain_text("Folders cannot be added here: holiday.")
+            expect(self.dialog().get_by_role("listitem")).to_have_count(1)
+            self.check_axe()
+            self.add()
+            expect(self.dialog()).to_have_count(0)
+            self.assertEqual(self.sent(), ["one.mp4"])
+
+
+if __name__ == "__main__":
+    unittest.main()
