@@ -147,6 +147,53 @@ class KeyboardTest(PageTest):
         page.keyboard.press("Escape")
         expect(page.locator(".row a:focus")).to_have_text(name)
 
+    def check_overlay(self, root):
+        """Every control in `root` is reached by Tab alone, has a name and shows the focus."""
+        wanted = set(self.page.evaluate(FOCUSABLE.replace("document.querySelectorAll", f"{root}.querySelectorAll")))
+        self.assertTrue(wanted)
+        met = self.walk()
+        self.assertEqual(wanted - set(met), set())
+        for key in wanted:
+            self.assertTrue(met[key]["name"], met[key])
+            self.assertTrue(met[key]["isVisible"] and met[key]["isMarked"], met[key])
+
+    def test_every_control_of_the_drawer_is_reached_by_tab_alone(self):
+        page = self.sign_in("history?list=failed")
+        page.locator(".row a").first.press("Enter")
+        expect(page.get_by_role("heading", name="File", exact=True)).to_be_visible()
+        self.check_overlay("document.querySelector('dialog.drawer')")
+
+    def test_every_control_of_each_question_is_reached_by_tab_alone(self):
+        page = self.sign_in()
+        for name in ("Pause…", "Limit rate…", "Add files…", "Allow folder garden"):
+            with self.subTest(question=name):
+                page.get_by_role("button", name=name, exact=True).first.press("Enter")
+                expect(page.locator("dialog.question")).to_be_visible()
+                self.check_overlay("document.querySelector('dialog.question')")
+                page.keyboard.press("Escape")
+                expect(page.locator("dialog.question")).to_have_count(0)
+                expect(page.get_by_role("button", name=name, exact=True).first).to_be_focused()
+
+    def test_every_control_of_the_sign_in_is_reached_by_tab_alone(self):
+        self.page.goto(self.daemon.url)
+        expect(self.page.get_by_label("Token")).to_be_focused()
+        self.check_overlay("document.querySelector('form')")
+
+    def test_the_banner_and_the_notice_are_reached_by_tab_and_used_by_keys(self):
+        page = self.sign_in()
+        self.wait(lambda: self.daemon.subscribers, "the stream is open")
+        page.evaluate("location.hash = '#code=0123456789abcdef'")
+        expect(page.locator("#notice")).to_be_visible()
+        self.daemon.stop()
+        expect(page.locator("#connection")).to_be_visible()
+        self.check_overlay("document.querySelector('#connection')")
+        self.check_overlay("document.querySelector('#notice')")
+        page.locator("#notice button").press("Enter")
+        expect(page.locator("#notice")).to_be_hidden()
+        self.daemon.restart()
+        page.locator("#connection button").press("Enter")
+        expect(page.locator("#connection")).to_be_hidden()
+
     def test_arrow_keys_go_from_row_to_row(self):
         page = self.sign_in("queue")
         page.locator(".row a").first.focus()

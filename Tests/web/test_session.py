@@ -139,6 +139,103 @@ class SessionTest(PageTest):
         expect(page.get_by_role("button", name="Unlock")).to_have_count(0)
         self.assertNotIn("code", page.url)
 
+    def test_a_new_link_answers_the_question_of_a_session_that_is_over(self):
+        page = self.sign_in("queue?folder=garden")
+        self.daemon.sessions.forget_all()
+        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        expect(page.get_by_role("dialog")).to_contain_text("Sign in again")
+        page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
+        expect(page.get_by_role("dialog")).to_have_count(0)
+        self.wait(lambda: self.daemon.subscribers, "the stream is open again")
+        expect(page.get_by_label("Folder")).to_have_value("garden")
+        self.assertEqual(page.get_by_role("heading", name="Sign in").count(), 0)
+
+    def test_a_new_link_answers_the_question_for_a_token_and_leaves_others_open(self):
+        page = self.sign_in()
+        page.reload()
+        page.get_by_role("button", name="Limit rate…").click()
+        page.get_by_label("MB a second").fill("2")
+        page.get_by_role("button", name="Set limit").click()
+        unlock = page.get_by_role("dialog", name="Unlock")
+        expect(unlock).to_be_visible()
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map(node => node.id)")
+        self.assertEqual(len(set(ids)), len(ids), ids)
+        page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
+        expect(unlock).to_have_count(0)
+        self.assertEqual(self.last_command("/v1/limit"), {"rate": 2_000_000, "duration": 3600})
+
+    def test_a_new_link_leaves_a_question_open_that_needs_no_token(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Limit rate…").click()
+        page.get_by_label("MB a second").fill("2")
+        with page.expect_response("**/v1/session"):
+            page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
+        page.get_by_role("button", name="Set limit").click()
+        self.assertEqual(self.last_command("/v1/limit")["rate"], 2_000_000)
+
+    def test_a_link_that_is_no_longer_good_is_said_on_the_page_and_in_a_question(self):
+        page = self.sign_in()
+        page.evaluate("location.hash = '#code=0123456789abcdef'")
+        expect(page.locator("#notice")).to_contain_text("The link is no longer good")
+        self.check_axe()
+        page.locator("#notice").get_by_role("button", name="Close").press("Enter")
+        expect(page.locator("#notice")).to_be_hidden()
+        page.get_by_role("button", name="Limit rate…").click()
+        page.evaluate("location.hash = '#code=0123456789abcdef'")
+        expect(page.get_by_role("dialog").get_by_role("alert")).to_contain_text("The link is no longer good")
+
+    def test_a_failed_sign_out_is_said_on_the_page(self):
+        page = self.sign_in()
+        page.route("**/v1/session", lambda route: route.fulfill(status=503, json={
+            "error": {"code": "unavailable", "message": "the state cannot be written"}}))
+        page.get_by_role("button", name="Sign out").click()
+        expect(page.locator("#notice")).to_contain_text("You are still signed in: the state cannot be written")
+        expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
+    def test_unlocking_with_the_role_view_takes_the_controls_away(self):
+        page = self.sign_in("queue")
+        page.reload()
+        page.get_by_role("button", name="Pause IMG_2041.jpg").first.click()
+        page.get_by_role("dialog").get_by_label("Token").fill("viewer-token-0123")
+        page.get_by_role("dialog").get_by_role("button", name="Unlock").click()
+        expect(page.get_by_text("guest, may look")).to_be_visible()
+        expect(page.locator("[data-command]")).to_have_count(0)
+        self.assertEqual(self.daemon.commands, [])
+
+    def test_a_token_that_cannot_be_sent_is_refused_beside_the_field(self):
+        self.page.goto(self.daemon.url)
+        for token in ("token\u20ac", "t\u00fcken"):
+            self.page.get_by_label("Token").fill(token)
+            self.page.keyboard.press("Enter")
+            expect(self.page.get_by_role("alert")).to_contain_text("of the token is not ASCII and cannot be sent")
+        self.page.get_by_label("Token").fill("operator-token-0123")
+        self.page.keyboard.press("Enter")
+        expect(self.page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
+    def test_the_view_is_marked_in_the_navigation_also_after_the_theme_changes(self):
+        page = self.sign_in("plan")
+        current = page.locator("#views [aria-current=page]")
+        expect(current).to_have_text("Plan")
+        page.get_by_role("button", name="Theme: auto").click()
+        expect(current).to_have_text("Plan")
+        self.go("usage")
+        expect(current).to_have_text("Usage")
+
+    def test_the_back_button_leads_through_views_and_closes_the_drawer(self):
+        page = self.sign_in("queue")
+        page.get_by_label("Folder").select_option("garden")
+        page.wait_for_url("**/#/queue?folder=garden")
+        page.locator(".row a").first.click()
+        expect(page.locator("dialog.drawer")).to_be_visible()
+        page.go_back()
+        expect(page.locator("dialog.drawer")).to_have_count(0)
+        expect(page.get_by_label("Folder")).to_have_value("garden")
+        page.go_back()
+        expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+        expect(page.locator("#views [aria-current=page]")).to_have_text("Now")
+        page.go_forward()
+        expect(page.get_by_label("Folder")).to_have_value("garden")
+
     def test_a_daemon_that_does_not_answer_at_the_start_is_shown_and_tried_again(self):
         self.page.goto(self.daemon.url)
         expect(self.page.get_by_label("Token")).to_be_visible()

@@ -1,9 +1,9 @@
 // The frame around the views: signing in, the address, the connection, the theme and dropped files.
 
 import { isUnlocked, mayChange, resumeSession, session, signInWithCode, signInWithToken, signOut } from "./api.js";
-import { showResult, unlocking } from "./actions.js";
+import { hideNotice, showNotice, showResult, unlocking } from "./actions.js";
 import { announce, button, element, fill, foreign, icon, link, setAttribute } from "./dom.js";
-import { addDialog, ask, field, hideNotice } from "./dialogs.js";
+import { addDialog, ask, field } from "./dialogs.js";
 import { duration, refreshRelative, time } from "./format.js";
 import { begin, end, refreshStatus, retryConnection, state, subscribe } from "./store.js";
 import { closeUpload, openUpload } from "./upload.js";
@@ -67,11 +67,15 @@ function show() {
     // A new view is read from its heading on.
     if (!isFirst && !params.upload) root.querySelector("h1").focus({ preventScroll: true });
   } else current.view.update(params);
-  for (const item of document.querySelectorAll("#views a")) {
-    setAttribute(item, "aria-current", item.dataset.view === name && "page");
-  }
+  markCurrent();
   if (params.upload) openUpload(params.upload, () => go(...without(address(), "upload"), { replace: true }));
   else closeUpload();
+}
+
+function markCurrent() {
+  for (const item of document.querySelectorAll("#views a")) {
+    setAttribute(item, "aria-current", item.dataset.view === current.name && "page");
+  }
 }
 
 function without([name, params], key) {
@@ -83,6 +87,7 @@ function showFrame() {
   const { person } = session;
   fill(document.getElementById("views"), person && Object.entries(VIEWS).map(([name, { title }]) =>
     element("a", { href: link(name), "data-view": name }, icon(name), element("span", {}, title))));
+  markCurrent();
   const role = person && (mayChange() ? isUnlocked() ? "may change" : "locked" : "may look");
   fill(document.getElementById("person"),
     person && element("span", { class: "who" }, icon(mayChange() && isUnlocked() ? "allow" : "lock"),
@@ -151,11 +156,20 @@ function showSignIn(reason) {
   typed.focus();
 }
 
+/** What ends the open questions for a token as answered, when a link has signed the tab in meanwhile. */
+const tokenQuestions = new Set();
+
 /** Asks for the token over the present view, which stays as it is. */
 function askForToken(title, reason) {
   const typed = tokenField();
+  let end = null;
   return ask({
     title,
+    onopen(given) {
+      end = given;
+      tokenQuestions.add(end);
+    },
+    close: () => tokenQuestions.delete(end),
     body: [element("p", {}, reason), field("Token", typed, "or open a new link of sluice web in this tab")],
     confirm: title,
     async submit(place) {
@@ -174,24 +188,28 @@ async function unlock() {
   const isDone = await askForToken("Unlock",
     "After a reload the page may look, and needs the token again for changes.");
   if (isDone) {
-    showFrame();
-    announce("Unlocked.");
+    if (current.role !== session.person.role) start();
+    else showFrame();
+    announce(mayChange() ? "Unlocked." : "Signed in with the role view.");
   }
   return isDone && mayChange();
 }
 unlocking.ask = unlock;
 
 let isAsking = false;
+let hasBegun = false;
 
 /** A session ends while the page is in use: the view stays, and goes on after signing in again. */
 session.onlost = async (failure) => {
   if (isAsking || !session.person) return;
   isAsking = true;
   showFrame();
+  hasBegun = false;
   const isDone = await askForToken("Sign in again", `The session is over: ${failure.message}.`);
   isAsking = false;
-  if (isDone) start();
-  else leaveLocally("Sign in to go on.");
+  if (!isDone) leaveLocally("Sign in to go on.");
+  // A link that answered the question has begun by itself.
+  else if (!hasBegun) start();
 };
 
 async function leave() {
@@ -199,7 +217,7 @@ async function leave() {
     await signOut();
     leaveLocally();
   } catch (failure) {
-    announce(`Not signed out: ${failure.message}`);
+    showNotice(`You are still signed in: ${failure.message}`);
   }
 }
 
@@ -212,8 +230,12 @@ function leaveLocally(reason) {
 }
 
 function start() {
+  clearTimeout(showUnreachable.timer);
+  hasBegun = true;
   // Another role has other controls.
   if (current.role !== session.person.role) {
+    for (const dialog of document.querySelectorAll("dialog.question")) dialog.close();
+    closeUpload();
     current.view?.unmount();
     current = { name: null, view: null };
   }
@@ -229,10 +251,13 @@ async function arrive(before = link("now")) {
   try {
     if (code) await signInWithCode(code);
     else await resumeSession();
-    for (const dialog of document.querySelectorAll("dialog.question")) dialog.close();
+    for (const endAsDone of tokenQuestions) endAsDone();
     start();
   } catch (failure) {
-    if (code && session.person) announce(`The link is no longer good: ${failure.message}`);
+    clearTimeout(showUnreachable.timer);
+    const isUsed = failure.status === 401;
+    const what = isUsed ? "is no longer good" : "did not work";
+    if (code && session.person) showNotice(`The link ${what}: ${failure.message}`);
     else if (failure.status === 0 || failure.status >= 500) showUnreachable(failure);
     else showSignIn(code ? `The link is no longer good: ${failure.message}.` : null);
   }
@@ -256,13 +281,15 @@ function showConnection() {
   const problem = lost ?? (statusFailure && { reason: statusFailure.message });
   box.hidden = !problem;
   if (!problem) {
-    if (box.dataset.lost) announce("Connected again.");
-    delete box.dataset.lost;
+    if (box.dataset.kind) announce("Connected again.");
+    delete box.dataset.kind;
     fill(box);
     return;
   }
-  if (!box.dataset.lost) {
-    box.dataset.lost = "1";
+  const kind = lost ? `lost ${lost.since.getTime()}` : "status";
+  if (box.dataset.kind !== kind) {
+    const isFocused = box.contains(document.activeElement);
+    box.dataset.kind = kind;
     const again = button("Try now", { class: "small", onclick: () => (state.lost ? retryConnection()
       : refreshStatus()) });
     const words = element("span", {}, lost ? ["No connection to the daemon since ", time(lost.since, { seconds: true }),
@@ -271,6 +298,7 @@ function showConnection() {
     // The countdown is not spoken: a live region would repeat it each second.
     box.reason = element("span", { class: "quiet", "aria-hidden": "true" });
     fill(box, icon("lost"), words, box.reason, again);
+    if (isFocused) again.focus();
   }
   countDown();
 }
@@ -306,7 +334,14 @@ function listenForDrops() {
     cover.hidden = true;
     if (!isFiles(event)) return;
     event.preventDefault();
-    addDialog([...event.dataTransfer.files]);
+    const dropped = [...event.dataTransfer.items].filter((item) => item.kind === "file").map((item) =>
+      ({ file: item.getAsFile(), isFolder: item.webkitGetAsEntry?.()?.isDirectory }));
+    const folders = dropped.filter((each) => each.isFolder).map((each) => each.file.name);
+    const note = folders.length > 0
+      && `Folders cannot be added here: ${folders.join(", ")}. Drop their files, or let the daemon watch the folder.`;
+    const chosen = dropped.filter((each) => !each.isFolder).map((each) => each.file);
+    if (chosen.length) addDialog(chosen, note);
+    else if (note) showNotice(note);
   });
 }
 
