@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { button, dataTable, drawn, element, fill, foreign, icon, panel, remake, rootSize, visibly } from "./dom.js";
 import { bytes, clock, count, dayName, duration, files, fullTime, rate, shortTime, time, until } from "./format.js";
-import { subscribe } from "./store.js";
+import { daemonNow, hearTime, subscribe } from "./store.js";
 import { holdWords, networkName, prose, route } from "./words.js";
 
 const HOURS = 48;
@@ -49,16 +49,15 @@ class PlanView {
   }
 
   loadSoon() {
-    this.timer ??= setTimeout(() => this.load(), Math.max(1000, (this.loadedAt ?? 0) + INTERVAL - Date.now()));
+    this.timer ??= setTimeout(() => this.load(), Math.max(1000, this.loadedAt + INTERVAL - performance.now()));
   }
 
   async load() {
     clearTimeout(this.timer);
     this.timer = null;
-    this.loadedAt = Date.now();
+    this.loadedAt = performance.now();
     try {
-      const end = new Date(Date.now() + HOURS * HOUR).toISOString();
-      const answer = await get("v1/plan", { until: end });
+      const answer = await this.read();
       if (!this.isOver) this.show(answer);
     } catch (failure) {
       if (this.isOver) return;
@@ -67,6 +66,16 @@ class PlanView {
       if (this.plan) fill(this.asOf, words);
       else fill(this.content, element("div", { class: "empty" }, words));
     }
+  }
+
+  /** The end is by the clock of the daemon. Its answer tells how late it is there. */
+  async read() {
+    const ask = () => get("v1/plan", { until: new Date(daemonNow() + HOURS * HOUR).toISOString() });
+    // It refuses an end that is past for it.
+    const answer = await ask().catch((failure) => (failure.status === 400 ? get("v1/plan") : Promise.reject(failure)));
+    hearTime(answer.from);
+    const span = new Date(answer.until) - new Date(answer.from);
+    return Math.abs(span - HOURS * HOUR) < HOUR / 6 || answer.is_cut ? answer : ask();
   }
 
   show(answer) {

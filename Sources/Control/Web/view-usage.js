@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { dataTable, drawn, element, fill, foreign, icon, panel, remake, rootSize, visibly } from "./dom.js";
-import { bytes, clock, count, day, percent, rate, shortDay, time, until } from "./format.js";
+import { bytes, clock, count, percent, rate, shortDay, time, until } from "./format.js";
 import { subscribe } from "./store.js";
 import { cardTitle, facts } from "./upload.js";
 import { networkName } from "./words.js";
@@ -57,13 +57,13 @@ class UsageView {
   }
 
   loadSoon() {
-    this.timer ??= setTimeout(() => this.load(), Math.max(0, (this.loadedAt ?? 0) + INTERVAL - Date.now()));
+    this.timer ??= setTimeout(() => this.load(), Math.max(0, this.loadedAt + INTERVAL - performance.now()));
   }
 
   async load() {
     clearTimeout(this.timer);
     this.timer = null;
-    this.loadedAt = Date.now();
+    this.loadedAt = performance.now();
     const query = { days: this.days.value, months: 12, by: this.by.value };
     try {
       const answer = await this.read(query);
@@ -113,11 +113,14 @@ class UsageView {
       periods: periods.map((period) => ({
         label: periodLabel(period, isRate),
         title: periodTitle(period, isRate, label),
-        values: series(period, shown).map((amount) => (isRate ? amount / 60 : amount)),
+        // A name has the same place, and so the same colour, in each chart.
+        values: series(period, names).map((amount) => (isRate ? amount / 60 : amount)),
       })),
     } });
-    const legend = shown.slice(0, SERIES).map((name, index) =>
-      (index === SERIES - 1 && shown.length > SERIES ? "All others" : foreign(label(name))));
+    const places = shown.map((name) => names.indexOf(name));
+    const legend = shown.map((name, index) => [places[index], foreign(label(name))])
+      .filter(([place]) => place < SERIES - 1 || names.length <= SERIES);
+    if (names.length > SERIES && places.some((place) => place >= SERIES - 1)) legend.push([SERIES - 1, "All others"]);
     return panel(title, element("div", { class: "chart-and-table" },
       element("div", {}, frame, chartLegend(legend)), usageTable(title, periods, { shown, label }, isRate)));
   }
@@ -179,10 +182,12 @@ function usageTable(title, periods, { shown, label }, isRate) {
   const labels = names.map((name) => visibly(label(name)));
   const heads = [isRate ? "Minute" : "Period", "Sent", "Received", isRate ? "Rate" : "Files", ...labels];
   const amount = (value) => (value ? bytes(value) : "–");
-  const today = day(new Date());
+  // The last day is today by the clock of the daemon; a month has a shorter name.
+  const last = periods.at(-1);
+  const nameOf = (period) => (period === last && period.name.length === 10 ? "today" : period.name);
   const rows = [...periods].reverse().filter((period) => !isRate || period.bytes || period.received);
   return dataTable(`${title}: table`, heads, rows.map((period) => [
-    isRate ? time(period.from, { clockOnly: true }) : period.name === today ? "today" : period.name,
+    isRate ? time(period.from, { clockOnly: true }) : nameOf(period),
     amount(period.bytes), amount(period.received), isRate ? rate(period.bytes / 60) : count(period.files),
     ...names.map((name) => amount(period.parts?.find((part) => part.name === name)?.bytes)),
   ]), { figures: heads.slice(1), kind: "tall" });
@@ -285,8 +290,8 @@ function seriesPatterns() {
     pattern(3, 0, drawn("circle", { cx: 3, cy: 3, r: 1.3, class: "mark-3" })), pattern(4, 90, stripe(4)));
 }
 
-function chartLegend(names) {
-  return element("ul", { class: "legend" }, names.map((name, series) => element("li", {},
+function chartLegend(entries) {
+  return element("ul", { class: "legend" }, entries.map(([series, name]) => element("li", {},
     drawn("svg", { class: "swatch", viewBox: "0 0 22 12", "aria-hidden": "true" },
-      drawn("rect", { width: 22, height: 12, rx: 2, class: `series series-${Math.min(series, SERIES - 1)}` })), name)));
+      drawn("rect", { width: 22, height: 12, rx: 2, class: `series series-${series}` })), name)));
 }
