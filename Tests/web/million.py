@@ -173,6 +173,21 @@ class Tab:
         self.browser.close()
 
 
+# No part of the view says that it is being read.
+LOADED = "() => ![...document.querySelectorAll('main p')].some(node => /^(Reading|Planning)…$/.test(node.textContent))"
+
+
+def settles(tab):
+    """Waits until the memory of the tab changes by less than a megabyte in a second."""
+    sizes = []
+
+    def rests():
+        sizes.append(tab.renderer())
+        tab.page.wait_for_timeout(450)
+        return len(sizes) > 2 and max(sizes[-3:]) - min(sizes[-3:]) < 1
+    until("the memory of the tab settles", rests)
+
+
 def private(pid):
     """The bytes that a process has for itself, in MB."""
     text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
@@ -198,7 +213,7 @@ def measure(playwright, daemon):
     page = tab.page
     heading = page.locator(".heading [role=status]").inner_text()
     print(f"the page says\t{heading}", flush=True)
-    page.wait_for_timeout(2000)
+    settles(tab)
     find("tab after the first rows: private bytes of its process", tab.renderer(), "MB", 150)
     rows, sizes = 0, []
     began = time.monotonic()
@@ -218,7 +233,9 @@ def measure(playwright, daemon):
     page.evaluate("scrollTo(0, 0)")
     for view in ("now", "usage", "plan", "history", "check", "queue"):
         page.evaluate("view => { location.hash = `#/${view}`; }", view)
-        page.wait_for_timeout(1500)
+        page.locator(f".view-{view} h1").wait_for()
+        page.wait_for_function(LOADED)
+    settles(tab)
     find("tab after each view: private bytes", tab.renderer(), "MB", 150)
     now, most = daemon.memory()
     find("daemon with the page open: resident", now, "MiB", 50)
@@ -232,7 +249,9 @@ def measure(playwright, daemon):
         each for each in daemon.ask("v1/status")["destinations"] if each["name"] == "live")["running"] == RUNNING, 120)
     for view in ("now", "queue"):
         page.evaluate("view => { location.hash = `#/${view}`; }", view)
-        page.wait_for_timeout(3000)
+        page.locator(f".view-{view} h1").wait_for()
+        page.locator("progress:visible").first.wait_for()
+        settles(tab)
         counted = []
         counter = threading.Thread(target=lambda: counted.append(daemon.events(10)))
         counter.start()

@@ -4,6 +4,8 @@ import functools
 import http.server
 import json
 import os
+import pathlib
+import re
 import threading
 import unittest
 import urllib.parse
@@ -30,10 +32,36 @@ CHANGES = [
     ("POST", "v1/uploads", {"path": "/etc/hostname"}),
     ("POST", "v1/bytes?name=planted.mp4", "bytes"),
     *(("POST", f"v1/uploads/{UPLOAD}/{verb}", {}) for verb in ("pause", "resume", "cancel", "retry", "remove")),
+    ("POST", f"v1/uploads/{UPLOAD}/priority", {"priority": 5}),
     ("DELETE", f"v1/uploads/{UPLOAD}", None),
 ]
 # Signing in or out changes no upload, but must not be possible for others either.
 SESSION = [("POST", "v1/session", {"code": "0123456789abcdef0123456789abcdef"}), ("DELETE", "v1/session", None)]
+
+# Paths of the description of the API, with the references that are used here.
+DESCRIPTION = pathlib.Path(__file__).resolve().parents[2] / "docs/api/openapi.yaml"
+REFERENCES = {"reference": UPLOAD, "destination": "nas"}
+NAMES = {"hooks": "web", "folders": "watched"}
+
+
+def described():
+    """The requests of the description that may change anything: (method, path)."""
+    path, found = None, set()
+    for line in DESCRIPTION.read_text().splitlines():
+        if begin := re.fullmatch(r"  /(\S+):", line):
+            path = re.sub(r"(\w+)/\{name\}", lambda part: f"{part[1]}/{NAMES.get(part[1], 'nas')}", begin[1])
+            path = re.sub(r"\{(\w+)\}", lambda name: REFERENCES[name[1]], path)
+        elif method := re.fullmatch(r"    (post|put|patch|delete):", line):
+            found.add((method[1].upper(), path))
+    return found
+
+
+class ListOfChangesTest(unittest.TestCase):
+    def test_every_route_of_the_description_that_may_change_anything_is_tried(self):
+        tried = {(method, path.partition("?")[0]) for method, path, _ in [*CHANGES, *SESSION]}
+        self.assertGreater(len(described()), 25)
+        self.assertEqual(described() - tried, set())
+
 
 FETCH = """async ({ url, method, body, mode, headers }) => {
   try {
