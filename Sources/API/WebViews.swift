@@ -14,11 +14,15 @@ package struct WebLinkRequest: Codable, Sendable, Hashable {
 package struct WebLinkView: Codable, Sendable, Hashable {
     /// The same page by each name and address of this machine.
     package var urls: [String]
+    /// The same page by each name of `control.hosts`, where the address is for this machine alone and has no
+    /// certificate: then a proxy in front of it has the names, and the certificate.
+    package var proxied: [String]?
     /// How long the link is good, in seconds.
     package var seconds: Int64
 
-    package init(urls: [String], seconds: Int64) {
+    package init(urls: [String], proxied: [String]? = nil, seconds: Int64) {
         self.urls = urls
+        self.proxied = proxied
         self.seconds = seconds
     }
 }

@@ -30,9 +30,9 @@ struct AuditEntry: Hashable, Sendable {
             // Only its beginning: the rest fetches what was recorded.
             guard read(TraceRequest.self)?.after == nil else { return nil }
             (verb, what) = ("trace", name)
-        case .signIn: (verb, what) = ("sign in", "web page")
         case .webLink: (verb, what) = ("web", "link to sign in")
-        case .session, .signOut, .list, .show, .why, .thumbnail, .plan, .routes, .failures, .allow, .limit, .setUsage,
+        case .session, .signIn, .signOut, .list, .show, .why, .thumbnail, .plan, .routes, .failures, .allow, .limit,
+            .setUsage,
             .status,
             .metrics,
             .usage, .quota, .events,

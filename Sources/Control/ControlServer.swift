@@ -85,7 +85,7 @@ package final class ControlServer: Sendable {
                 sessions: remote.sessions)
             let service = ControlService(
                 operations, authorizer: authorizer,
-                page: remote.sessions.map { PageService($0, authorizer, say: remote.say) },
+                page: remote.sessions.map { PageService($0, authorizer, log: log, say: remote.say) },
                 subscribers: subscribers, mostStreams: max(1, subscribers.limit / 4),
                 heartbeat: min(heartbeat, remoteHeartbeat), log: log)
             let server = try await blocking {

@@ -55,6 +55,11 @@ final class ControlService: WebService {
 
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
         if let reply = page?.asset(for: request) { return reply }
+        if let denial = await authorizer.denialByNow(of: request) {
+            var reply = denial.reply
+            reply.delay = denial.delay
+            return reply
+        }
         do {
             let route = try APIRoute(method: request.method, path: request.path)
             if route.changes, let reason = await authorizer.changeDenial(of: request) {
@@ -66,11 +71,9 @@ final class ControlService: WebService {
                 if case .stream(let stream) = body { try await receive(request, stream) } else {
                     try await answer(route, request, content)
                 }
-            // A wrong code is answered and not thrown: strangers must not fill the log with commands.
             if reply.status < 400, let saying = AuditEntry(route, request, body: content) {
-                log.notice(
-                    "a person gave a command",
-                    ["verb": saying.verb, "what": saying.what, "by": authorizer.name(of: request)])
+                let name = await authorizer.name(of: request)
+                log.notice("a person gave a command", ["verb": saying.verb, "what": saying.what, "by": name])
             }
             return reply
         } catch let refusal as Refusal {
@@ -97,13 +100,13 @@ final class ControlService: WebService {
         case .thumbnail(let reference): return try await thumbnail(of: reference, request)
         case .allow:
             let allowed = try JSONRequest.read(AllowRequest.self, body)
-            return WebReply(json: try await operations.allow(allowed, by: authorizer.name(of: request)))
+            return WebReply(json: try await operations.allow(allowed, by: await authorizer.name(of: request)))
         case .setUsage:
             let change = try JSONRequest.read(UsageChangeRequest.self, body)
-            return WebReply(json: try await operations.setUsage(change, by: authorizer.name(of: request)))
+            return WebReply(json: try await operations.setUsage(change, by: await authorizer.name(of: request)))
         case .limit:
             let limit = try JSONRequest.read(LimitRequest.self, body)
-            return WebReply(json: try await operations.limit(limit, by: authorizer.name(of: request)))
+            return WebReply(json: try await operations.limit(limit, by: await authorizer.name(of: request)))
         case .plan: return WebReply(json: try await operations.plan(try PlanQuery(request.query)))
         case .failures: return WebReply(json: try await operations.failures())
         case .routes: return WebReply(json: try await operations.routes())
@@ -169,7 +172,7 @@ final class ControlService: WebService {
         case .webLink:
             guard let links else { throw noLinks(request) }
             let wanted = body.isEmpty ? WebLinkRequest() : try JSONRequest.read(WebLinkRequest.self, body)
-            return WebReply(json: try links.make(wanted, by: authorizer.name(of: request)))
+            return WebReply(json: links.make(wanted, by: await authorizer.name(of: request)))
         }
     }
 
@@ -197,7 +200,7 @@ final class ControlService: WebService {
                 try await operations.thumbnail(of: reference, hasLeft: request.clientHasLeft), for: request)
         } catch let refusal as Refusal where refusal.code == .unavailable {
             var reply = WebReply(json: ErrorReply(refusal), status: refusal.code.status)
-            reply.headers.append(("Retry-After", "5"))
+            reply.headers.append(("Retry-After", "30"))
             return reply
         }
     }
@@ -234,12 +237,13 @@ final class ControlService: WebService {
             since = number
         }
         let filter = try EventSubscriber.Filter(request.query)
-        let headers = [("Content-Type", "text/event-stream")] + WebReply.privateHeaders
+        // nginx would keep events back until its buffer is full.
+        let headers = [("Content-Type", "text/event-stream"), ("X-Accel-Buffering", "no")] + WebReply.privateHeaders
         guard request.method != "HEAD" else { return WebReply(status: 200, headers: headers, body: .none) }
         let feed = EventSubscriber(
             try await operations.events(since: since), filter: filter, heartbeat: heartbeat, writer: writer,
             isAllowed: { [authorizer] in authorizer.denial(of: request) == nil })
-        if let limit = subscribers.enter(feed, of: authorizer.name(of: request), most: mostStreams) {
+        if let limit = subscribers.enter(feed, of: authorizer.key(of: request), most: mostStreams) {
             var reply = WebReply(
                 json: ErrorReply(
                     code: Refusal.Code.unavailable.rawValue,

@@ -6,8 +6,8 @@ internal import Synchronization
 /// The open connections of one server, and the choice of those to close.
 ///
 /// libmicrohttpd counts time from the last byte, so that one byte every minute keeps a connection for ever, and it
-/// refuses new clients when all places are taken. Here the whole head has a time limit, and connections without an
-/// accepted request are closed to make space.
+/// refuses new clients when all places are taken. Here the whole head has a time limit, and connections without a
+/// request of a known client are closed to make space.
 final class Connections: Sendable {
     /// libmicrohttpd's connection, by its address, which is constant while it is open.
     struct ID: Hashable, Sendable {
@@ -53,7 +53,7 @@ final class Connections: Sendable {
 
     // MARK: Events of libmicrohttpd
 
-    /// Adds a connection; if there are too many without an accepted request, the oldest of those is closed.
+    /// Adds a connection; if there are too many without a request of a known client, the oldest of those is closed.
     func opened(_ id: ID, socket: CInt, peer: WebPeer) {
         let now = clocks.monotonic()
         changing { state in
@@ -86,7 +86,8 @@ final class Connections: Sendable {
         }
     }
 
-    /// Records that the reply to its request is held back; `letGo` ends that when the connection has to be closed.
+    /// Records that the reply to its request is awaited or held back; `letGo` ends that when the connection has to be
+    /// closed.
     func recordHeld(_ id: ID, _ letGo: @escaping @Sendable () -> Void) {
         let isLate = state.withLock { state in
             guard state.open[id]?.isLeaving == false else { return true }

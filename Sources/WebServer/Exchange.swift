@@ -44,6 +44,8 @@ final class Exchange: @unchecked Sendable {
     private var phase = Phase.fresh
     /// No further request of this connection is read.
     private var endsConnection = false
+    /// The request was accepted, and says who sends it.
+    private var isKnown = false
     private var request: WebRequest?
     private var collected: [UInt8] = []
     private var limit = 0
@@ -155,6 +157,7 @@ final class Exchange: @unchecked Sendable {
             self.place = place
             if let denial { return refuse(denial, headers: request.headers, connection) }
             serverState.connections.recordAccepted(id, isKnown: isKnown)
+            self.isKnown = isKnown
             return serve(request, connection)
         }
     }
@@ -177,8 +180,7 @@ final class Exchange: @unchecked Sendable {
             let streaming = Suspended(connection: connection)
             shared.withLock { $0.streaming = streaming }
             sluice_mhd_set_timeout(connection, timeout)
-            let service = serverState.service
-            _ = serverState.start { self.answer(await service.reply(to: request, body: .stream(stream))) }
+            _ = serverState.start { self.answer(await self.serverState.reply(to: request, body: .stream(stream))) }
         }
         self.request = request
         phase = .receiving
@@ -211,13 +213,11 @@ final class Exchange: @unchecked Sendable {
     }
 
     private func hold(_ denial: WebDenial, early: Bool, _ connection: OpaquePointer) -> Bool {
-        let isHeld = suspend(connection, early: early) {
+        suspend(connection, early: early) {
             // Ends early when the server stops.
             try? await Alarms.shared.sleep(for: denial.delay)
             return denial.reply
         }
-        if isHeld { serverState.connections.recordHeld(.init(connection)) { [weak self] in self?.release() } }
-        return isHeld
     }
 
     /// Bytes of a refused body that are read to keep the connection.
@@ -311,8 +311,7 @@ final class Exchange: @unchecked Sendable {
         sink = nil
         let body: ReceivedBody = isBodyInSink ? .sunk : .collected(collected)
         collected = []
-        let service = serverState.service
-        return suspend(connection, early: early) { [request] in await service.reply(to: request, body: body) }
+        return suspend(connection, early: early) { [request] in await self.serverState.reply(to: request, body: body) }
     }
 
     /// While the connection is suspended, libmicrohttpd does not look at it.
@@ -323,7 +322,7 @@ final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Stops processing the connection until there is a reply.
+    /// Stops processing the connection until there is a reply; one of an unknown client may have to make room earlier.
     private func suspend(
         _ connection: OpaquePointer, early: Bool, until reply: @escaping @Sendable () async -> WebReply
     ) -> Bool {
@@ -335,6 +334,7 @@ final class Exchange: @unchecked Sendable {
             shared.suspended = suspended
         }
         _ = serverState.start { self.answer(await reply()) }
+        if !isKnown { serverState.connections.recordHeld(.init(connection)) { [weak self] in self?.release() } }
         // Closing may have begun since the check, and passed this exchange before it was suspended.
         if serverState.isClosing { release() }
         return true
@@ -345,8 +345,8 @@ final class Exchange: @unchecked Sendable {
         shared.withLock { shared in
             shared.reply = reply
             guard let suspended = shared.suspended else {
-                // Either between two pieces of a streamed body, after which there may be no other; or the server stops,
-                // and the reply is not awaited. The socket stays this connection's until `over()` has taken this lock.
+                // Between two pieces of a streamed body, after which there may be no other; or the server stops, and no
+                // reply is awaited. The socket stays this connection's until `requestEnded()` has taken this lock.
                 if let streaming = shared.streaming, !serverState.isEnciphered {
                     shared.isCutShort = RawReply.send(reply, to: sluice_mhd_socket(streaming.connection))
                 }

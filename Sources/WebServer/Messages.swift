@@ -112,6 +112,8 @@ package struct WebReply: Sendable {
     /// Without `Content-Length`, `Transfer-Encoding`, `Connection` and `Date`, which the server sets.
     package var headers: [(String, String)]
     package var body: Body
+    /// Only this reply is held back for this long.
+    package var delay: Duration = .zero
 
     package init(status: Int, headers: [(String, String)] = [], body: Body = .none) {
         self.status = status

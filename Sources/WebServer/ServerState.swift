@@ -58,6 +58,14 @@ final class ServerState: Sendable {
         return task
     }
 
+    /// The service's reply, after its delay.
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        let reply = await service.reply(to: request, body: body)
+        // Ends early when the server stops.
+        if reply.delay > .zero { try? await Alarms.shared.sleep(for: reply.delay) }
+        return reply
+    }
+
     /// Passes no more requests to the service. No connection is suspended when this returns: stopping libmicrohttpd
     /// with a suspended connection ends the process.
     func close() {

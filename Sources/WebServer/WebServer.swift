@@ -108,7 +108,7 @@ private func noteTarget(
     _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
     guard let context, let target else { return nil }
-    // The server keeps its desk for longer than the daemon runs.
+    // The server keeps this state for longer than the daemon runs.
     let serverState = Unmanaged<ServerState>.fromOpaque(context).takeUnretainedValue()
     let exchange = Exchange(serverState: serverState, target: String(cString: target))
     serverState.enter(exchange)

@@ -116,6 +116,9 @@ struct AuthorizerTests {
             ("127.0.0.1:80", "localhost", nil), ("127.0.0.1:80", "localhost:80", nil),
             // A proxy has another port.
             ("192.0.2.5:1", "198.51.100.1:443", nil), ("192.0.2.5:1", "198.51.100.1", nil),
+            // The page's links have the name that is listened on.
+            ("NAS.local:8484", "nas.local:8484", nil), ("nas.local:8484", "nas.local.:8484", nil),
+            ("nas.local:8484", "nas:8484", 421), ("0.0.0.0:1", "0.0.0.0:1", 421),
         ] as [(String, String, Int?)] { #expect(try await status(listen, host) == expected, "\(listen) \(host)") }
         let tls = TokenAuthorizer(
             listen: try ListenAddress("127.0.0.1:443"), isTLS: true, names: [],

@@ -1,6 +1,7 @@
 import API
 import Core
 import Linux
+import Synchronization
 import TestKit
 import Testing
 import Transport
@@ -15,19 +16,29 @@ final class BrowserScene: Sendable {
     let server: ControlServer
     let port: Int
     let transport = Transport()
+    /// The lines of the daemon's log.
+    let lines: Lines
     let sessions = WebSessions(key: WebSessionTests.key, isSecure: false, clocks: SystemClocks())
+
+    final class Lines: Sendable {
+        private let written = Mutex("")
+        var text: String { written.withLock { $0 } }
+        func add(_ bytes: [UInt8]) { written.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
+    }
 
     init(servesPage: Bool = true, hosts: [String] = [], heartbeat: Duration = .seconds(15)) async throws {
         let tokens = [
             ControlServer.Token(WebSessionTests.operators) { "a token of a good length" },
             ControlServer.Token(WebSessionTests.viewers) { "another one, only to look" },
         ]
+        let lines = Lines()
+        self.lines = lines
         server = try await ControlServer.start(
             socket: folder.path.appending("control.sock"),
             remote: .init(
                 listen: try ListenAddress("127.0.0.1:0"), hosts: hosts, tokens: tokens,
                 sessions: servesPage ? sessions : nil),
-            operations: daemon, heartbeat: heartbeat)
+            operations: daemon, heartbeat: heartbeat, log: Log(format: .plain) { lines.add($0) })
         port = try #require(server.port)
     }
 

@@ -65,6 +65,9 @@ struct BrowserTests {
             #expect(response.headers["X-Content-Type-Options"] == "nosniff", "\(method) \(path)")
             #expect(response.headers["Cross-Origin-Resource-Policy"] == "same-origin", "\(method) \(path)")
             #expect(response.headers["Access-Control-Allow-Origin"] == nil, "\(method) \(path)")
+            // nginx would buffer the events.
+            let isStream = path == "/v1/events"
+            #expect(response.headers["X-Accel-Buffering"] == (isStream ? "no" : nil), "\(method) \(path)")
         }
         await scene.end()
     }
@@ -124,6 +127,70 @@ struct BrowserTests {
         #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"0123456789abcdef"}"#).status == 401)
         #expect(began.duration(to: .now) >= WebDenial.wrongToken)
         await scene.end()
+    }
+
+    @Test("of several cookies of the name the one that is good counts, and signing out ends each of them")
+    func severalCookies() async throws {
+        let scene = try await BrowserScene()
+        let bearer = [("Authorization", "Bearer a token of a good length")]
+        let (first, second) = (try await scene.signIn(bearer), try await scene.signIn(bearer))
+        let name = scene.sessions.cookieName
+        let both = ("Cookie", "\(name)=planted; \(first.cookie); \(name)=; \(second.cookie)")
+        #expect(try await scene.ask("GET", "/v1/status", [both]).status == 200)
+        let same = ("Sec-Fetch-Site", "same-origin")
+        #expect(try await scene.ask("DELETE", "/v1/session", [both, same]).status == 204)
+        for cookie in [first.cookie, second.cookie] {
+            #expect(try await scene.ask("GET", "/v1/status", [("Cookie", cookie)]).status == 401)
+        }
+        let many = (0..<200).map { "\(name)=\($0)" }.joined(separator: "; ")
+        let third = try await scene.signIn(bearer)
+        #expect(try await scene.ask("GET", "/v1/status", [("Cookie", "\(many); \(third.cookie)")]).status == 401)
+        await scene.end()
+    }
+
+    @Test("the log names who signs in and out, with role and address, and no wrong code")
+    func log() async throws {
+        let scene = try await BrowserScene()
+        let same = ("Sec-Fetch-Site", "same-origin")
+        for (name, role) in [("anna", ControlRole.operate), ("bert", .view)] {
+            let code = scene.sessions.makeCode(for: ControlClientIdentity(name: name, role: role))
+            let (cookie, _) = try await scene.signIn([], body: #"{"code":"\#(code)"}"#)
+            #expect(try await scene.ask("DELETE", "/v1/session", [("Cookie", cookie), same]).status == 204)
+        }
+        #expect(try await scene.ask("POST", "/v1/session", body: #"{"code":"guessed"}"#).status == 401)
+        let lines = scene.lines.text.split(separator: "\n").map { String($0.drop { $0 != " " }) }
+        #expect(
+            lines
+                == ["anna", "bert"].flatMap { name in
+                    ["sign in", "sign out"].map { verb in
+                        " notice a person gave a command verb=\"\(verb)\" what=\"web page\" "
+                            + "role=\(name == "anna" ? "operate" : "view") by=\"\(name) (127.0.0.1)\""
+                    }
+                })
+        await scene.end()
+    }
+
+    @Test("on a loopback address without TLS the names of `hosts` are for a proxy, elsewhere for the address itself")
+    func links() throws {
+        func link(_ listen: String, isTLS: Bool = false, _ hosts: [String]) throws -> (
+            here: [String], proxied: [String]?
+        ) {
+            let links = PageLinks(
+                sessions: WebSessions(isSecure: isTLS, clocks: ManualClocks()), listen: try ListenAddress(listen),
+                port: 8484, hosts: hosts, isTLS: isTLS)
+            let view = links.make(WebLinkRequest(), by: "root")
+            func places(_ urls: [String]) -> [String] { urls.map { String($0.prefix { $0 != "#" }) } }
+            return (places(view.urls), view.proxied.map(places))
+        }
+        let proxied = try link("127.0.0.1:8484", ["nas.example", "2001:db8::1"])
+        #expect(proxied.here == ["http://127.0.0.1:8484/"])
+        #expect(proxied.proxied == ["https://nas.example/", "https://[2001:db8::1]/"])
+        #expect(try link("localhost:8484", []).here == ["http://localhost:8484/"])
+        #expect(try link("localhost:8484", []).proxied == nil)
+        let own = try link("127.0.0.1:8484", isTLS: true, ["nas.example"])
+        #expect(own.here == ["https://nas.example:8484/", "https://127.0.0.1:8484/"] && own.proxied == nil)
+        let named = try link("nas.local:8484", ["nas.example"])
+        #expect(named.here == ["http://nas.example:8484/", "http://nas.local:8484/"] && named.proxied == nil)
     }
 
     @Test("one client has a limit of event streams of its own; signing out ends an open one")

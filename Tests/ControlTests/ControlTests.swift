@@ -267,6 +267,33 @@ struct ControlTests {
         #expect(daemon.asked == ["status"])
     }
 
+    @Test("an event stream over the socket asks for no account; a command asks for the name of its user")
+    func accountNames() async throws {
+        let asked = Mutex<[UInt32]>([])
+        var access = SocketAccess(user: 100, group: 200) { _, _ in false }
+        access.accountName = { user in
+            asked.withLock { $0.append(user) }
+            return user == 100 ? "camera" : nil
+        }
+        let service = ControlService(FakeDaemon(), authorizer: access)
+        func request(_ method: String, _ path: String, user: UInt32) -> WebRequest {
+            WebRequest(
+                method: method, path: path, rawTarget: path, query: [:], headers: [:],
+                peer: WebPeer(user: user, group: 200))
+        }
+        for user: UInt32 in [100, 101] {
+            let reply = await service.reply(to: request("GET", "/v1/events", user: user), body: .collected([]))
+            #expect(reply.status == 200)
+        }
+        #expect(asked.withLock(\.count) == 0)
+        let command = request("POST", "/v1/pause", user: 100)
+        #expect(await service.reply(to: command, body: .collected(Array(#"{"all":true}"#.utf8))).status == 202)
+        #expect(asked.withLock { $0 } == [100])
+        #expect(await access.name(of: command) == "camera")
+        #expect(await access.name(of: request("GET", "/", user: 101)) == "user 101")
+        service.subscribers.end()
+    }
+
     @Test("group membership is read from the accounts of the machine")
     func accounts() {
         #expect(UserDatabase.isMember(0, of: 0))

@@ -28,6 +28,20 @@ private struct Open: WebService {
     func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply { .text(200, "-") }
 }
 
+/// Accepts requests without a token, and holds the reply to them back.
+private struct SlowToStrangers: WebService {
+    var delay = Duration.seconds(3600)
+
+    func denial(of request: WebRequest) -> WebDenial? { nil }
+    func isKnown(_ request: WebRequest) -> Bool { request.bearer == Array("yes".utf8) }
+    func plan(_ request: WebRequest) -> BodyPlan { .collect(limit: 1000) }
+    func reply(to request: WebRequest, body: ReceivedBody) async -> WebReply {
+        var reply = WebReply.text(isKnown(request) ? 200 : 401, "-")
+        if !isKnown(request) { reply.delay = delay }
+        return reply
+    }
+}
+
 /// Answers when the test lets it.
 private struct Slow: WebService {
     let gate = AsyncStream<Void>.makeStream()
@@ -307,6 +321,32 @@ struct ConnectionTests {
                 #expect(try await right.reply().status == 200)
             }
             for wire in wrong.prefix(12) { #expect(try await wire.isAtEnd()) }
+        }
+    }
+
+    @Test("a client waiting for a delayed reply of the service makes room for others at once")
+    func delayedMakesRoom() async throws {
+        let limits = ConnectionLimits(connections: 8, headTime: .seconds(600))
+        try await serving(SlowToStrangers(), limits) { server in
+            var wrong: [Wire] = []
+            for _ in 0..<20 {
+                let wire = try Wire(port: server.port)
+                try await wire.send(Self.bad)
+                wrong.append(wire)
+                let right = try Wire(port: server.port)
+                try await right.send(Self.good)
+                #expect(try await right.reply().status == 200)
+            }
+            for wire in wrong.prefix(12) { #expect(try await wire.isAtEnd()) }
+        }
+        try await serving(SlowToStrangers(delay: .milliseconds(50)), limits) { server in
+            let wire = try Wire(port: server.port)
+            for _ in 0..<2 {
+                let began = ContinuousClock.now
+                try await wire.send(Self.bad)
+                #expect(try await wire.reply().status == 401)
+                #expect(began.duration(to: .now) >= .milliseconds(50))
+            }
         }
     }
 

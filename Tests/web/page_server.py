@@ -60,9 +60,9 @@ class Sessions:
 class Refused(Exception):
     """An answer with an error, as the API gives it."""
 
-    def __init__(self, status, code, message):
+    def __init__(self, status, code, message, headers=()):
         super().__init__(message)
-        self.status, self.code, self.message = status, code, message
+        self.status, self.code, self.message, self.headers = status, code, message, headers
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -83,7 +83,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        if self.command != "HEAD":
+            self.wfile.write(body)
 
     def cookie(self):
         pairs = (part.strip().partition("=") for part in self.headers.get("Cookie", "").split(";"))
@@ -135,16 +136,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if url.path == "/v1/session":
                 self.session(body)
             elif url.path.startswith("/v1/"):
-                self.who(self.command != "GET")
+                self.who(self.command not in ("GET", "HEAD"))
                 self.api(url.path, query, body)
             else:
                 self.asset(url.path)
         except Refused as refused:
-            self.send(refused.status, {"error": {"code": refused.code, "message": refused.message}})
+            self.send(refused.status, {"error": {"code": refused.code, "message": refused.message}},
+                      headers=refused.headers)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
-    do_GET = do_POST = do_DELETE = handle_request
+    do_GET = do_HEAD = do_POST = do_DELETE = handle_request
 
     def api(self, path, query, body):
         raise NotImplementedError

@@ -12,18 +12,27 @@ final class ControlTokens: Sendable {
     private struct Entry {
         var bytes: [UInt8]
         var readAt: MonotonicTime
-        var isReading = false
+        var reading: Task<Void, Never>?
+        /// Its source has had its time: no further request waits for this reading.
+        var isLate = false
         var isBroken = false
     }
     private let entries: Mutex<[Entry]>
 
-    /// A token that was changed or revoked stays valid for at most this long.
+    /// A token that was changed or revoked stays valid for at most this long, if its source answers.
     static let freshness: Duration = .seconds(30)
+    private let patience: Duration
 
-    /// - Parameter say: Writes a line to the log.
-    init(_ sources: [ControlServer.Token], clocks: any Clocks, say: @escaping @Sendable (String) -> Void) async throws {
+    /// - Parameters:
+    ///   - patience: A request waits this long for a source.
+    ///   - say: Writes a line to the log.
+    init(
+        _ sources: [ControlServer.Token], clocks: any Clocks, patience: Duration = .seconds(5),
+        say: @escaping @Sendable (String) -> Void
+    ) async throws {
         self.sources = sources
         self.clocks = clocks
+        self.patience = patience
         logMessage = say
         var entries: [Entry] = []
         for source in sources {
@@ -34,7 +43,27 @@ final class ControlTokens: Sendable {
         self.entries = Mutex(entries)
     }
 
-    /// The client that has this token.
+    /// Waits until each token that is older than ``freshness`` was read again. A source that does not answer is waited
+    /// for once; its token stays as it was until it answers.
+    func refresh() async {
+        let running = renewIfOld()
+        if running.isEmpty { return }
+        await AsyncSignal.wait(for: running.map(\.task), atMost: patience)
+        // The server stops, and nothing is known about the sources.
+        if Task.isCancelled { return }
+        let late = entries.withLock { entries in
+            running.map(\.index).filter { index in
+                guard entries[index].reading != nil, !entries[index].isLate else { return false }
+                entries[index].isLate = true
+                return true
+            }
+        }
+        for index in late {
+            logMessage("the token `\(sources[index].client.name)` stays as it was: its source has not answered yet")
+        }
+    }
+
+    /// The client that has this token, as far as is known without waiting.
     func client(_ given: [UInt8]) -> ControlClientIdentity? {
         renewIfOld()
         return entries.withLock { entries in
@@ -52,18 +81,22 @@ final class ControlTokens: Sendable {
         return entries.withLock { $0[index].bytes }
     }
 
-    private func renewIfOld() {
+    /// Begins to read the tokens that are too old.
+    ///
+    /// - Returns: The readings that are running and worth waiting for.
+    @discardableResult
+    private func renewIfOld() -> [(index: Int, task: Task<Void, Never>)] {
         let now = clocks.monotonic()
-        let due = entries.withLock { entries in
-            entries.indices.filter { index in
-                guard !entries[index].isReading, now.since(entries[index].readAt) >= Self.freshness else {
-                    return false
-                }
-                entries[index].isReading = true
-                return true
+        return entries.withLock { entries in
+            for index in entries.indices
+            where entries[index].reading == nil && now.since(entries[index].readAt) >= Self.freshness {
+                // It stores its result with this lock, so not before the entry has the task.
+                entries[index].reading = Task { await renew(index) }
+            }
+            return entries.indices.compactMap { index in
+                entries[index].isLate ? nil : entries[index].reading.map { (index: index, task: $0) }
             }
         }
-        for index in due { Task { await renew(index) } }
     }
 
     private func renew(_ index: Int) async {
@@ -71,7 +104,7 @@ final class ControlTokens: Sendable {
         let result: Result<String, any Error>
         do { result = .success(try await source.read()) } catch { result = .failure(error) }
         let message = entries.withLock { entries -> String? in
-            entries[index].isReading = false
+            (entries[index].reading, entries[index].isLate) = (nil, false)
             entries[index].readAt = clocks.monotonic()
             let wasBroken = entries[index].isBroken
             switch result {

@@ -10,6 +10,8 @@ struct SocketAccess: Authorizer {
     let group: UInt32
     /// Whether a user belongs to a group in the system's accounts; a peer's credentials only name its first group.
     let isMember: @Sendable (_ user: UInt32, _ group: UInt32) -> Bool
+    /// The name of a user in the system's accounts.
+    var accountName: @Sendable (_ user: UInt32) -> String? = UserDatabase.name(of:)
 
     static var ofThisProcess: SocketAccess {
         SocketAccess(user: UserDatabase.user, group: UserDatabase.group, isMember: UserDatabase.isMember(_:of:))
@@ -29,7 +31,11 @@ struct SocketAccess: Authorizer {
         return (try? await blocking { isMember(asking, group) }) ?? false
     }
 
-    func name(of request: WebRequest) -> String {
-        request.peer.user.map { UserDatabase.name(of: $0) ?? "user \($0)" } ?? "unknown"
+    /// The account may be in a remote directory, too. Without an answer the number is the name.
+    func name(of request: WebRequest) async -> String {
+        guard let user = request.peer.user else { return "unknown" }
+        return (try? await blocking { accountName(user) }) ?? key(of: request)
     }
+
+    func key(of request: WebRequest) -> String { request.peer.user.map { "user \($0)" } ?? "unknown" }
 }

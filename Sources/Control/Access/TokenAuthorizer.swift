@@ -88,6 +88,12 @@ final class TokenAuthorizer: Authorizer {
             [("WWW-Authenticate", "Bearer realm=\"sluice\", error=\"invalid_token\"")], delay: WebDenial.wrongToken)
     }
 
+    func denialByNow(of request: WebRequest) async -> WebDenial? {
+        if isPublic(request) { return nil }
+        await tokens.refresh()
+        return denial(of: request)
+    }
+
     func isKnown(_ request: WebRequest) -> Bool { client(of: request) != nil }
 
     func changeDenial(of request: WebRequest) async -> String? {
@@ -104,6 +110,8 @@ final class TokenAuthorizer: Authorizer {
         let address = request.peer.address ?? "unknown"
         return client(of: request).map { "\($0.name) (\(address))" } ?? address
     }
+
+    func key(of request: WebRequest) -> String { name(of: request) }
 
     /// The client of a request, by the strongest of its credentials.
     func client(of request: WebRequest) -> ControlClientIdentity? {
@@ -125,15 +133,19 @@ final class TokenAuthorizer: Authorizer {
     }
 
     /// The session of the cookie.
-    func cookieSession(_ request: WebRequest) -> WebSessions.Session? {
-        guard let sessions, let cookie = request.cookie(named: sessions.cookieName) else { return nil }
-        return session(.cookie, cookie)
+    func cookieSession(_ request: WebRequest) -> WebSessions.Session? { cookieSessions(request).first }
+
+    /// A browser may send several cookies of our name, of which others have set some.
+    private func cookieSessions(_ request: WebRequest) -> [WebSessions.Session] {
+        guard let sessions else { return [] }
+        return request.cookies(named: sessions.cookieName).compactMap { session(.cookie, $0) }
     }
 
     /// The sessions whose texts a request has.
     func givenSessions(_ request: WebRequest) -> [WebSessions.Session] {
         let ofPage = request.headers[Self.pageTokenHeader].flatMap { session(.page, $0) }
-        return [ofPage, cookieSession(request)].compactMap { $0 }
+        let ofCookies = cookieSessions(request)
+        return ofPage.map { page in [page] + ofCookies.filter { $0 != page } } ?? ofCookies
     }
 
     /// The session of a cookie or of a page's token, as long as the token that it began with is valid.
@@ -195,12 +207,9 @@ extension WebDenial {
 }
 
 extension WebRequest {
-    /// The value of a cookie (RFC 6265, section 4.2.1).
-    func cookie(named name: String) -> String? {
-        for pair in (headers["cookie"] ?? "").split(separator: ";") {
-            let trimmed = pair.drop { $0 == " " }
-            if trimmed.hasPrefix(name + "=") { return String(trimmed.dropFirst(name.count + 1)) }
-        }
-        return nil
+    /// The values of the cookies with a name, at most 16 (RFC 6265, sections 4.2.1 and 4.2.2).
+    func cookies(named name: String) -> [String] {
+        let pairs = (headers["cookie"] ?? "").split(separator: ";").lazy.map { $0.drop { $0 == " " } }
+        return pairs.filter { $0.hasPrefix(name + "=") }.prefix(16).map { String($0.dropFirst(name.count + 1)) }
     }
 }

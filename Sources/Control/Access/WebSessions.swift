@@ -44,6 +44,8 @@ package final class WebSessions: Sendable {
     let cookieName: String
 
     static let lifetime: Duration = .seconds(7 * 86_400)
+    /// A clock that is set back by less, as by a wrong time zone, ends no sign-in.
+    static let clockTolerance: Duration = .seconds(3_600)
     static let codeLifetime: Duration = .seconds(60)
     /// The most codes at a time; the oldest gives way.
     private static let mostCodes = 16
@@ -142,12 +144,19 @@ package final class WebSessions: Sendable {
         guard isSameSecret(given, Array(signature(purpose, content).utf8)) else { return nil }
         let fields = content.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard fields.count == 6, let role = ControlRole(rawValue: fields[0]), let origin = Origin(rawValue: fields[1]),
-            let until = Int64(fields[3]).map({ WallTime(milliseconds: $0) }), until > clocks.wall(),
-            let name = bytes(hexadecimal: fields[5]), !ended.contains(fields[4])
+            let until = Int64(fields[3]).map({ WallTime(milliseconds: $0) }), isNow(before: until),
+            let name = bytes(hexadecimal: fields[5]), !ended.contains(fields[4], until: until)
         else { return nil }
         return Session(
             client: ControlClientIdentity(name: String(decoding: name, as: UTF8.self), role: role), origin: origin,
             mark: fields[2], until: until, id: fields[4])
+    }
+
+    /// Whether a session that ends then may be good now. One that began while the clock was ahead would be good for
+    /// longer than any other.
+    private func isNow(before until: WallTime) -> Bool {
+        let now = clocks.wall()
+        return until > now && until <= now.advanced(by: Self.lifetime + Self.clockTolerance)
     }
 
     /// Whether a session began with this secret.

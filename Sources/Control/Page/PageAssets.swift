@@ -38,14 +38,16 @@ enum PageAssets {
         // A strong tag is that of the bytes that are sent (RFC 9110, section 8.8.3.3).
         let tag = "\"\(file.digest)\(isPacked ? "" : "-plain")\""
         var head = headers + [("ETag", tag), ("Content-Type", type(of: name))]
-        // RFC 9110, section 13.1.2.
-        if let known = request.headers["if-none-match"], known.contains(tag) {
-            return WebReply(status: 304, headers: head, body: .none)
-        }
+        if request.knows(tag) { return WebReply(status: 304, headers: head, body: .none) }
         let packed = bytes(base64: file.gzip.withUTF8Buffer { String(decoding: $0, as: UTF8.self) }) ?? []
         if isPacked { head.append(("Content-Encoding", "gzip")) }
-        return WebReply(
-            status: 200, headers: head, body: .bytes(isPacked ? packed : unpacked(gzip: packed, limit: limit) ?? []))
+        guard let content = isPacked ? packed : unpacked(gzip: packed, limit: limit), !content.isEmpty else {
+            // The build made something else of it, which is a bug of ours.
+            var reply = WebReply.text(500, "this file of the web page is broken in the program")
+            reply.headers += headers
+            return reply
+        }
+        return WebReply(status: 200, headers: head, body: .bytes(content))
     }
 
     /// The most bytes of all files together.
@@ -66,7 +68,6 @@ enum PageAssets {
         case "css": "text/css; charset=utf-8"
         case "js": "text/javascript; charset=utf-8"
         case "svg": "image/svg+xml"
-        case "webmanifest", "json": "application/json"
         default: "application/octet-stream"
         }
     }

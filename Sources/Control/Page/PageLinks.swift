@@ -12,17 +12,20 @@ struct PageLinks: Sendable {
     let isTLS: Bool
 
     /// - Parameter who: The user who asked.
-    func make(_ request: WebLinkRequest, by who: String) throws -> WebLinkView {
+    func make(_ request: WebLinkRequest, by who: String) -> WebLinkView {
         let code = sessions.makeCode(for: ControlClientIdentity(name: who, role: request.role))
+        let isProxied = listen.isLoopback && !isTLS
+        let names = hosts.map { name in IPAddress(name).map(host) ?? name }
         return WebLinkView(
-            urls: try places().map { "\(isTLS ? "https" : "http")://\($0):\(port)/#code=\(code)" },
+            urls: places(isProxied ? [] : names).map { "\(isTLS ? "https" : "http")://\($0):\(port)/#code=\(code)" },
+            proxied: isProxied && !names.isEmpty ? names.map { "https://\($0)/#code=\(code)" } : nil,
             seconds: WebSessions.codeLifetime.components.seconds)
     }
 
-    /// The names and addresses by which browsers reach the page, the likeliest first.
-    private func places() throws -> [String] {
-        func host(_ address: IPAddress) -> String { address.isIPv6 ? "[\(address)]" : "\(address)" }
-        let names = hosts.map { name in IPAddress(name).map(host) ?? name }
+    private func host(_ address: IPAddress) -> String { address.isIPv6 ? "[\(address)]" : "\(address)" }
+
+    /// The names and addresses by which browsers reach the page here, the likeliest first.
+    private func places(_ names: [String]) -> [String] {
         guard let address = IPAddress(listen.host) else { return names + [listen.host] }
         guard address.isUnspecified else { return names + [host(address)] }
         return names + OwnAddresses.reachable().map(host) + ["localhost"]

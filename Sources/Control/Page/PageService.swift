@@ -7,12 +7,18 @@ internal import WebServer
 struct PageService: Sendable {
     private let sessions: WebSessions
     private let authorizer: TokenAuthorizer
+    private let log: Log
     private let logMessage: @Sendable (String) -> Void
 
-    /// - Parameter say: Writes a line to the log.
-    init(_ sessions: WebSessions, _ authorizer: TokenAuthorizer, say: @escaping @Sendable (String) -> Void) {
+    /// - Parameters:
+    ///   - log: Told of each browser that signs in or out.
+    ///   - say: Writes a line about a problem to the log.
+    init(
+        _ sessions: WebSessions, _ authorizer: TokenAuthorizer, log: Log, say: @escaping @Sendable (String) -> Void
+    ) {
         self.sessions = sessions
         self.authorizer = authorizer
+        self.log = log
         logMessage = say
     }
 
@@ -38,13 +44,16 @@ struct PageService: Sendable {
             session = sessions.begin(client, secret: nil)
         }
         guard let session else {
-            try await Alarms.shared.sleep(for: WebDenial.wrongToken)
-            return WebReply(
+            // Not logged: strangers must not fill the log.
+            var reply = WebReply(
                 json: ErrorReply(
                     code: "unauthorized",
                     message: "this link was used already, or is more than a minute old: `sluice web` makes another one"),
                 status: 401)
+            reply.delay = WebDenial.wrongToken
+            return reply
         }
+        logCommand("sign in", session.client, request)
         var view = view(session)
         view.token = sessions.text(.page, of: session)
         var reply = WebReply(json: view)
@@ -60,6 +69,7 @@ struct PageService: Sendable {
     /// Ends the session of the cookie, and that of the page's token if the request has one.
     func signOut(_ request: WebRequest) async throws -> WebReply {
         let (sessions, given) = (sessions, authorizer.givenSessions(request))
+        for client in Set(given.map(\.client)) { logCommand("sign out", client, request) }
         do { try await blocking { for session in given { try sessions.end(session) } } } catch let error as SystemError
         {
             logMessage("a sign-in that has ended would be good again after a restart: \(error)")
@@ -67,6 +77,15 @@ struct PageService: Sendable {
         return WebReply(
             status: 204,
             headers: [("Set-Cookie", cookie("", seconds: 0, request))] + WebReply.privateHeaders, body: .none)
+    }
+
+    private func logCommand(_ verb: String, _ client: ControlClientIdentity, _ request: WebRequest) {
+        log.notice(
+            "a person gave a command",
+            [
+                "verb": verb, "what": "web page", "role": client.role.rawValue,
+                "by": "\(client.name) (\(request.peer.address ?? "unknown"))",
+            ])
     }
 
     private func view(_ session: WebSessions.Session) -> SessionView {

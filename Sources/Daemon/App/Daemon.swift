@@ -96,11 +96,12 @@ package final class Daemon: Sendable {
         let addresses = AddressCache()
         let secrets = SecretReader(known: context.secrets)
         secrets.learn(ConfiguredSecrets(of: settings).sources)
+        let traces = RequestTraces(clocks: clocks)
         let factory = DestinationFactory(
             kinds: kinds, transport: Transport(names: addresses), secrets: secrets, clocks: clocks, log: log,
-            traces: RequestTraces(clocks: clocks))
+            traces: traces)
         let daemon = Daemon(
-            context, try await SourceFolders(recordedIn: store, log), cards, addresses, factory, reloading)
+            context, try await SourceFolders(recordedIn: store, log), cards, addresses, factory, traces, reloading)
         _ = await store.listen { [stateHealth = daemon.stateHealth] in stateHealth.committed() }
         await store.onChange { [signals = daemon.signals, superseded = daemon.scheduler.superseded] changes in
             superseded.record(changes)
@@ -120,7 +121,7 @@ package final class Daemon: Sendable {
     /// Makes all components and connects them.
     private init(
         _ context: Context, _ sources: SourceFolders, _ cards: CardFolders, _ addresses: AddressCache,
-        _ factory: DestinationFactory, _ reloading: Reloading?
+        _ factory: DestinationFactory, _ traces: RequestTraces, _ reloading: Reloading?
     ) {
         let (transport, secrets) = (factory.transport, factory.secrets)
         let (signals, counters, fileSystems, mediaReading) = (WakeUps(), Counters(), FileSystems(), MediaReading())
@@ -216,7 +217,7 @@ package final class Daemon: Sendable {
             context: context, lifecycle: lifecycle, stateHealth: stateHealth, sources: sources,
             secrets: secrets, mediaReading: mediaReading, live: live, making: making, bandwidth: bandwidth,
             ledger: ledger, counters: counters, alerts: alerts, stagingHolds: stagingHolds,
-            traces: factory.traces ?? RequestTraces(clocks: context.clocks), reloader: reloader,
+            traces: traces, reloader: reloader,
             views: views, cache: events,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: signals.folders, fileSystems: fileSystems, intake: intake,

@@ -47,7 +47,8 @@ struct UsageQueries: Sendable {
             }
             return grouping
         }
-        let now = context.clocks.wall()
+        let moment = context.clocks.readBoth()
+        let now = moment.wall
         let days = UsageSum.stretches(of: .day, query.days, upTo: now, in: .local)
         let months = UsageSum.stretches(of: .month(startsOn: 1), query.months, upTo: now, in: .local)
         let since = [days.first, months.first].compactMap { $0?.lowerBound }.min() ?? now
@@ -83,18 +84,14 @@ struct UsageQueries: Sendable {
             days: views(meant, days, day), months: views(meant, months) { String(day($0).dropLast(3)) },
             minutes: query.minutes == 0
                 ? nil
-                : views(ledger.recent.rows.filter(isMeant), Self.minutes(query.minutes, upTo: now)) {
-                    String(LocalTime($0).clock.prefix(5))
+                : views(
+                    ledger.recent.rows(at: moment).filter(isMeant),
+                    ledger.recent.stretches(query.minutes, at: moment)
+                ) {
+                    // After a correction of the clock a minute may begin some seconds before one of the wall clock.
+                    String(LocalTime($0.advanced(by: .seconds(30))).clock.prefix(5))
                 },
             by: grouping?.rawValue, quotas: try await quotas(query, now))
-    }
-
-    private static func minutes(_ count: Int, upTo now: WallTime) -> [Range<WallTime>] {
-        let last = now.milliseconds - now.milliseconds % 60_000
-        return (0..<Int64(count)).reversed().map { ago in
-            let start = last - 60_000 * ago
-            return WallTime(milliseconds: start)..<WallTime(milliseconds: start + 60_000)
-        }
     }
 
     /// Without this check, a misspelt name would look like one without traffic.

@@ -44,18 +44,20 @@ struct Thumbnails: Sendable {
     /// - Parameters:
     ///   - reference: As for `show`.
     ///   - hasLeft: Whether the client has left. Asked several times a second.
-    /// - Throws: ``Refusal`` with the reason why there is none.
+    /// - Throws: ``Refusal`` with the reason why there is none; `unavailable` if there may be one soon.
     func thumbnail(of reference: String, hasLeft: @escaping @Sendable () -> Bool) async throws -> ThumbnailView {
         guard context.settings.control.thumbnails else {
             throw Refusal(.notFound, "no picture: `control: {thumbnails: false}` is set")
         }
         let row = try await finder.find(reference)
         let asset = row.asset
-        @Sendable func refusal(_ reason: String) -> Refusal {
-            Refusal(.notFound, "no picture: \(reason)", id: row.upload.id)
+        @Sendable func refusal(_ reason: String, isForNow: Bool) -> Refusal {
+            Refusal(
+                isForNow ? .unavailable : .notFound, "no picture\(isForNow ? " now" : ""): \(reason)",
+                id: row.upload.id)
         }
         guard Self.mayHavePicture(asset.identity.relative.name) else {
-            throw refusal("the name is not that of a video or a photo")
+            throw refusal("the name is not that of a video or a photo", isForNow: false)
         }
         let key = ThumbnailCache.key(of: asset.identity, root: asset.root)
         if let known = try await known(key) { return try known.get(refusal) }
@@ -64,7 +66,7 @@ struct Thumbnails: Sendable {
                 // Another upload of the same file may have come first.
                 if let known = try await known(key) { return try known.get(refusal) }
                 if let hold = await rest.hold(readsPower: true) {
-                    throw refusal("none is made while uploads are held: \(hold.text)")
+                    throw refusal("none is made while uploads are held: \(hold.text)", isForNow: true)
                 }
                 return try await make(asset, key, hasLeft: hasLeft).get(refusal)
             }
@@ -88,11 +90,14 @@ struct Thumbnails: Sendable {
     private enum Result {
         case picture(ThumbnailView)
         case none(String)
+        /// For a reason that says nothing about the file, and may soon be over.
+        case noneNow(String)
 
-        func get(_ refusal: (String) -> Refusal) throws(Refusal) -> ThumbnailView {
+        func get(_ refusal: (String, Bool) -> Refusal) throws(Refusal) -> ThumbnailView {
             switch self {
             case .picture(let view): return view
-            case .none(let reason): throw refusal(reason)
+            case .none(let reason): throw refusal(reason, false)
+            case .noneNow(let reason): throw refusal(reason, true)
             }
         }
     }
@@ -153,12 +158,12 @@ struct Thumbnails: Sendable {
                 stop.set()
             }
         } catch is SlowDisk.TimeoutError {
-            return .none("the disk of the file does not answer")
+            return .noneNow("the disk of the file does not answer")
         }
         switch outcome {
         case .gone: return .none("neither the staged copy nor the unchanged source is there any more")
         case .failed(.unavailable(let reason)): return .none(reason)
-        case .failed(.stopped): return .none("ffmpeg was stopped: the client has left, or uploads are held")
+        case .failed(.stopped): return .noneNow("ffmpeg was stopped: the client has left, or uploads are held")
         case .failed(.overdue(let reason)): return await store(.overdue(reason), key)
         case .failed(let failure): return await store(.none(failure.text), key)
         case .picture(let bytes): return await store(.picture(bytes), key)

@@ -22,6 +22,7 @@ extension Verb {
             try call.printJSON(link)
         } else {
             for url in link.urls { try call.console.line(url) }
+            for url in link.proxied ?? [] { try call.console.line("\(url)  (through your proxy with a certificate)") }
             call.console.error("good for one sign-in within \(Units.duration(link.seconds))")
         }
         return .ok

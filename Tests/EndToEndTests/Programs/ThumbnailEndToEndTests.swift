@@ -58,7 +58,8 @@ struct ThumbnailEndToEndTests {
         }
         let folder = fixture.state.appending("thumbnails")
         let held = try await ask(fixture, upload("a.mp4"))
-        #expect(held.status == 404 && held.text.contains("recording` exists"), "\(held.text)")
+        #expect(held.status == 503 && held.headers["retry-after"] == "30")
+        #expect(held.text.contains("recording` exists"), "\(held.text)")
         #expect(try FileStatus.ifPresent(at: folder) == nil)
 
         try Files.remove(busy)

@@ -1,4 +1,5 @@
 import Core
+import Glibc
 import Linux
 import TestKit
 import Testing
@@ -60,6 +61,61 @@ struct WebPageEndToEndTests {
         let line = try #require(log.split(separator: "\n").first { $0.contains("browsers must sign in again") })
         #expect(line.contains("warning") && line.contains("path=\(key.display)"))
         #expect(line.contains("it is not a file") && line.contains("Remove \(key.display)"))
+    }
+
+    /// The lines of the manual for nginx.
+    private func manual(_ address: String) throws -> String {
+        let text = String(
+            decoding: try Files.read(Repository.root.appending("docs/web.md"), limit: 1 << 20), as: UTF8.self)
+        let block = try #require(text.firstMatch(of: /```nginx\n([^`]*)```/)).1
+        #expect(block.contains("127.0.0.1:8484"))
+        return block.split(separator: "\n").map { line in
+            line.contains("127.0.0.1:8484") ? "proxy_pass http://\(address);" : String(line)
+        }.joined(separator: "\n")
+    }
+
+    @Test(
+        "through nginx, as the manual says, a browser signs in by a link, adds a file and follows events",
+        .enabled("\(Gateway.need(.nginx))") { await Gateway.areHere(.nginx) }, arguments: [true, false])
+    func nginx(_ saysNotToBuffer: Bool) async throws {
+        let fixture = try await fixture()
+        fixture.controlKeys += ", hosts: [nas.example], trusted_proxies: [127.0.0.1]"
+        let own = try await start(fixture)
+        var lines = try manual("127.0.0.1:\(own)")
+        // The stream itself says the same.
+        if !saysNotToBuffer { lines.replace(/proxy_buffering off;/, with: "") }
+        let (nginx, port) = try await Gateway.nginx.start(in: fixture.folder.path.appending("nginx")) { port in
+            "server { listen 127.0.0.1:\(port); server_name nas.example; \(lines) }"
+        }
+        defer { nginx.end(with: SIGKILL) }
+        let printed = try #require(try await fixture.runVerb("web")).split(separator: "\n").map(String.init)
+        #expect(printed.first?.hasPrefix("http://127.0.0.1:\(own)/#code=") == true, "\(printed)")
+        let link = try #require(printed.first { $0.hasPrefix("https://nas.example/#code=") })
+        let code = try #require(link.firstMatch(of: /code=([0-9a-f]+)/)).1
+
+        // As a browser behind a proxy that has the certificate.
+        let head = "Host: nas.example\r\nOrigin: https://nas.example\r\nSec-Fetch-Site: same-origin\r\n"
+        func ask(_ line: String, _ headers: String, _ body: String = "") async throws -> Wire {
+            let wire = try Wire(port: port)
+            try await wire.send(
+                "\(line) HTTP/1.1\r\n\(head)\(headers)"
+                    + (body.isEmpty ? "" : "Content-Length: \(body.utf8.count)\r\n") + "\r\n" + body)
+            return wire
+        }
+        let signIn = try await ask("POST /v1/session", "", "{\"code\":\"\(code)\"}").reply()
+        #expect(signIn.status == 200, "\(signIn.text)")
+        let set = try #require(signIn.headers["set-cookie"])
+        #expect(set.contains("; Secure"))
+        let token = try #require(signIn.text.firstMatch(of: /"token":"([^"]+)"/)).1
+        let events = try await ask("GET /v1/events", "Cookie: \(set.prefix { $0 != ";" })\r\n")
+        _ = try await events.read(through: "retry: 3000")
+        let added = try await ask("POST /v1/bytes?name=a.mp4", "X-Sluice-Token: \(token)\r\n", "the bytes of a file")
+            .reply()
+        #expect(added.status == 202, "\(added.text)")
+        _ = try await events.read(through: "event: added")
+        _ = try await events.read(through: "a.mp4")
+        let log = try #require(try fixture.daemon?.standardError())
+        #expect(log.contains("\"sign in\"") && log.contains("role=operate"), "\(log)")
     }
 
     @Test("a state folder that cannot be written when the key is made does not keep the daemon from starting")
