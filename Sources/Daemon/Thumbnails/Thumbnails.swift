@@ -71,7 +71,7 @@ struct Thumbnails: Sendable {
                 return try await make(asset, key, hasLeft: hasLeft).get(refusal)
             }
         } catch is ThumbnailQueue.LeftError {
-            throw refusal("the client has left")
+            throw refusal("the client has left", isForNow: true)
         } catch is ThumbnailQueue.FullError {
             throw Refusal(
                 .unavailable, "too many pictures are asked for at once: ask again in some seconds", id: row.upload.id)
