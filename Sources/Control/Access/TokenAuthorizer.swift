@@ -183,8 +183,8 @@ final class TokenAuthorizer: Authorizer {
     }
 
     private func isListenedOn(_ host: String) -> Bool {
-        if host == comparableHostName(listen.host) { return true }
         let own = IPAddress(listen.host)
+        if own == nil, host == comparableHostName(listen.host) { return true }
         if host == "localhost" { return own.map { $0.isUnspecified || $0.isLoopback } ?? false }
         guard let address = IPAddress(host) else { return false }
         // A server that listens on all addresses has all of this machine's; a name may lead to any of them.
