@@ -32,6 +32,7 @@ class AddingTest(PageTest):
     def hold(self):
         """Keeps the requests with bytes back; gives the list of them."""
         held = []
+        self.addCleanup(self.page.unroute_all, behavior="ignoreErrors")
         self.page.route("**/v1/bytes?*", lambda route: held.append(route))
         return held
 
@@ -114,8 +115,11 @@ class AddingTest(PageTest):
         """Drops files of the disk, as a file manager does."""
         network = self.page.context.new_cdp_session(self.page)
         data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
-        for kind in ("dragEnter", "dragOver", "drop"):
+        for kind in ("dragEnter", "dragOver", "dragOver", "drop"):
             network.send("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 300, "data": data})
+            # The browser drops only where the page has said that it takes files.
+            if kind == "dragOver":
+                expect(self.page.get_by_text("Drop the files to add them")).to_be_visible()
 
     def test_a_dropped_folder_is_named_and_not_sent_as_a_file(self):
         with tempfile.TemporaryDirectory() as place:

@@ -227,7 +227,7 @@ class ControlTest(PageTest):
 
     def test_usage_is_grouped_and_as_long_as_wanted(self):
         page = self.sign_in("usage")
-        page.get_by_label("By", exact=True).select_option("destination")
+        page.get_by_role("combobox", name="By").select_option("destination")
         expect(page.locator(".legend").first).to_contain_text("archive")
         with page.expect_response(lambda answer: "days=7&" in answer.url):
             page.get_by_label("Days").select_option("7")

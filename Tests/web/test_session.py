@@ -87,7 +87,7 @@ class SessionTest(PageTest):
         page = self.sign_in("queue?folder=garden")
         row = page.locator(".row a").first.inner_text()
         self.daemon.sessions.forget_all()
-        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        page.get_by_role("button", name="Pause").nth(1).evaluate("node => node.click()")
         dialog = page.get_by_role("dialog")
         expect(dialog).to_contain_text("Sign in again")
         expect(page.locator(".row a").first).to_have_text(row)
@@ -100,7 +100,7 @@ class SessionTest(PageTest):
     def test_signing_in_again_with_the_role_view_takes_the_controls_away(self):
         page = self.sign_in("queue")
         self.daemon.sessions.forget_all()
-        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        page.get_by_role("button", name="Pause").nth(1).evaluate("node => node.click()")
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("Token").fill("viewer-token-0123")
         dialog.get_by_role("button", name="Sign in again").click()
@@ -142,7 +142,7 @@ class SessionTest(PageTest):
     def test_a_new_link_answers_the_question_of_a_session_that_is_over(self):
         page = self.sign_in("queue?folder=garden")
         self.daemon.sessions.forget_all()
-        page.get_by_role("button", name="Pause", exact=False).nth(1).click()
+        page.get_by_role("button", name="Pause").nth(1).evaluate("node => node.click()")
         expect(page.get_by_role("dialog")).to_contain_text("Sign in again")
         page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
         expect(page.get_by_role("dialog")).to_have_count(0)

@@ -60,18 +60,26 @@ class TimerTest(PageTest):
         expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
 
     def test_a_file_without_a_picture_is_asked_for_again_only_after_missed_events(self):
-        make = self.daemon.thumbnail
-        self.daemon.thumbnail = lambda reference: None
+        make, refused, made = self.daemon.thumbnail, [], []
+
+        def refuse(reference):
+            refused.append(reference)
+
+        def answer(reference):
+            made.append(reference)
+            return make(reference)
+        self.daemon.thumbnail = refuse
         page = self.sign_in("queue")
-        self.wait(lambda: self.count("v1/thumbnails") > 4, "some pictures are asked for")
+        self.wait(lambda: len(refused) > 4, "some pictures are refused")
         page.clock.run_for(5_000)
-        self.daemon.thumbnail = make
+        self.daemon.thumbnail = answer
         page.clock.fast_forward(120_000)
         with page.expect_response("**/v1/status"):
             page.clock.run_for(31_000)
-        expect(page.locator(".row .thumbnail.loaded")).to_have_count(0)
+        self.assertEqual(set(refused[:4]) & set(made), set())
         self.wait(lambda: self.daemon.subscribers, "the stream is open")
         self.daemon.emit("reset")
+        self.wait(lambda: set(refused[:4]) <= set(made), "the refused ones are asked for again")
         expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
 
 

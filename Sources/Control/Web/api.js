@@ -179,7 +179,7 @@ export async function signInWithCode(code) {
 
 /** Signs in with a token of `control.tokens`, or unlocks changes again. */
 export async function signInWithToken(typed) {
-  // `fetch` refuses such a header as if nobody answered.
+  // `fetch` refuses such a header as if the daemon did not answer.
   const place = typed.trim().search(/[^\x20-\x7e]/);
   if (place >= 0) {
     throw new Failure(400, "bad_request", `Character ${place + 1} of the token is not ASCII and cannot be sent.`);

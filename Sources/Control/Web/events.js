@@ -17,6 +17,7 @@ class DaemonClock {
   /** A time of the daemon from just now. It was on its way for a while: the largest difference is the best. */
   hear(text) {
     const heard = Date.parse(text) - Date.now();
+    if (Number.isNaN(heard)) return;
     // It was set back.
     const isBehind = heard < this.offset - LATENESS;
     if (this.offset === undefined || heard > this.offset || isBehind) this.offset = heard;

@@ -85,6 +85,7 @@ export class VirtualList {
   async reload() {
     const generation = (this.generation += 1);
     this.loading = new Map([[0, true]]);
+    this.refreshedAt = performance.now();
     this.onchange();
     try {
       const page = await this.read(undefined, PAGE);
