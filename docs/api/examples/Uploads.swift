@@ -70,7 +70,8 @@ struct Sluice {
     private func request(_ method: String, _ path: String, _ body: String, each: (Data) throws -> Bool) throws {
         let socket = try connected()
         defer { close(socket) }
-        var head = "\(method) /v1/\(path) HTTP/1.0\r\nHost: localhost\r\nContent-Length: \(body.utf8.count)\r\n"
+        let host = environment["SLUICE_ADDRESS"] ?? "localhost"
+        var head = "\(method) /v1/\(path) HTTP/1.0\r\nHost: \(host)\r\nContent-Length: \(body.utf8.count)\r\n"
         if let file = environment["SLUICE_TOKEN_FILE"] {
             let token = try String(contentsOfFile: file, encoding: .utf8).trimmingCharacters(in: .newlines)
             head += "Authorization: Bearer \(token)\r\n"
