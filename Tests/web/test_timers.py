@@ -44,19 +44,22 @@ class TimerTest(PageTest):
             page.clock.fast_forward(61_000)
 
     def test_a_picture_that_the_daemon_could_not_make_at_the_time_is_asked_for_again(self):
-        make = self.daemon.thumbnail
+        make, refused, made = self.daemon.thumbnail, [], []
 
         def refuse(reference):
+            refused.append(reference)
             raise Refused(503, "unavailable", "a hold `busy` keeps the processor free")
+
+        def answer(reference):
+            made.append(reference)
+            return make(reference)
         self.daemon.thumbnail = refuse
         page = self.sign_in("queue")
-        with page.expect_response(lambda answer: "thumbnails" in answer.url and answer.status == 503):
-            page.reload()
-        expect(page.locator(".row a").first).to_be_visible()
-        self.wait(lambda: self.count("v1/thumbnails") > 4, "some pictures are asked for")
-        self.daemon.thumbnail = make
-        page.clock.run_for(2_000)
+        self.wait(lambda: len(refused) > 4, "some pictures are refused")
+        page.clock.run_for(5_000)
+        self.daemon.thumbnail = answer
         page.clock.fast_forward(31_000)
+        self.wait(lambda: set(refused[2:5]) <= set(made), "the refused ones are asked for again")
         expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
 
     def test_a_file_without_a_picture_is_asked_for_again_only_after_missed_events(self):

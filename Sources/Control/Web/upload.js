@@ -9,9 +9,9 @@ import { changesWaits } from "./list.js";
 import { subscribe } from "./store.js";
 import { describe, holdFacts, holdWords, prose, route, whenOf } from "./words.js";
 
-/** When uploads without a picture may be asked for one again, by their ids. */
+/** When there was no picture of an upload, by its id. */
 const without = new Map();
-/** A file without a picture stays so, as far as one can know. A daemon that is busy may soon have one. */
+/** How long it is not asked for again: a file without a picture stays so; a daemon that is busy may soon have one. */
 const [ASK_AGAIN, TRY_AGAIN] = [600_000, 30_000];
 /** Addresses whose answer was that there is no picture: an element does not tell the status of its answer. */
 const missing = new Set();
@@ -22,8 +22,19 @@ new PerformanceObserver((list) => {
 }).observe({ type: "resource" });
 /** Those whose place is in view. */
 const seen = new Set();
-subscribe("stale", () => {
+
+function forget() {
   without.clear();
+  missing.clear();
+}
+
+function mayAsk(id) {
+  const isMissing = missing.has(new URL(thumbnailAddress(id), document.baseURI).href);
+  return performance.now() >= (without.get(id) ?? -Infinity) + (isMissing ? ASK_AGAIN : TRY_AGAIN);
+}
+
+subscribe("stale", () => {
+  forget();
   for (const thumbnail of seen) thumbnail.show(true);
 });
 /** Pictures that are in view and not loaded, in the order in which they came there, and how many are loading. */
@@ -67,7 +78,7 @@ export class Thumbnail {
     this.isInView = isInView;
     if (isInView) seen.add(this);
     else seen.delete(this);
-    const isWanted = isInView && this.mayHave && !this.picture && !(without.get(this.id) > performance.now());
+    const isWanted = isInView && this.mayHave && !this.picture && mayAsk(this.id);
     if (!isWanted) {
       waiting.delete(this);
       return;
@@ -85,20 +96,13 @@ export class Thumbnail {
     this.picture = picture;
     picture.addEventListener("load", () => this.ended(picture, true));
     picture.addEventListener("error", () => {
-      if (without.size > 2000) without.clear();
-      without.set(id, performance.now() + TRY_AGAIN);
+      if (without.size > 2000) forget();
+      without.set(id, performance.now());
       this.ended(picture, false);
-      // The status comes after the event.
-      setTimeout(() => this.learn(id, picture.src), 500);
+      setTimeout(() => this.id === id && this.show(this.isInView), TRY_AGAIN + 100);
     });
     this.node.append(picture);
     setAttribute(picture, "src", thumbnailAddress(id));
-  }
-
-  /** After a failure: how long the picture is not asked for. */
-  learn(id, address) {
-    if (missing.delete(address)) without.set(id, performance.now() + ASK_AGAIN);
-    else setTimeout(() => this.id === id && this.show(this.isInView), TRY_AGAIN);
   }
 
   ended(picture, isLoaded) {

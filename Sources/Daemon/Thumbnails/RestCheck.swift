@@ -5,24 +5,24 @@ internal import Synchronization
 
 /// Whether the machine is to rest, for work that no upload stands for.
 ///
-/// The scheduler asks a source of `busy` that it cannot watch, and the battery for its level, only while an upload waits
-/// for the answer. So they are asked here, before the work begins and while it lasts.
+/// The scheduler asks a source of `busy` that it cannot watch, and the battery for its level, only while an upload
+/// waits for the answer. So they are asked here, before the work begins and while it lasts.
 final class RestCheck: Sendable {
     private let context: Context
     private let scheduler: Scheduler
+    private let probe: BusyProbe
     /// The last answer of each source that was asked here, and when.
     private let asked = Mutex<[BusySource: (answer: BusyAnswer, at: MonotonicTime)]>([:])
 
-    init(context: Context, scheduler: Scheduler) {
-        self.context = context
-        self.scheduler = scheduler
+    init(context: Context, scheduler: Scheduler, probe: BusyProbe) {
+        (self.context, self.scheduler, self.probe) = (context, scheduler, probe)
     }
 
-    /// The hold that forbids such work now; `nil` for none. It need not hold every upload: one is enough for the machine
-    /// to rest. A source that gives no answer holds it.
+    /// The hold that forbids such work now; `nil` for none. It need not hold every upload: one is enough for the
+    /// machine to rest. A source that gives no answer holds it.
     ///
-    /// - Parameter readsPower: Whether the power supplies are read. A change to battery reports itself, a falling level may
-    ///   not.
+    /// - Parameter readsPower: Whether the power supplies are read. A change to battery reports itself, a falling level
+    ///   may not.
     func hold(readsPower: Bool) async -> Hold? {
         let settings = context.settings
         let dependsOnPower = settings.allRules.contains(where: \.dependsOnPower)
@@ -53,7 +53,7 @@ final class RestCheck: Sendable {
                 answers[rule.source] = last.answer
                 continue
             }
-            guard let word = await scheduler.facts.busy.probe.check(rule.source, timeout) else { continue }
+            guard let word = await probe.check(rule.source, timeout) else { continue }
             let answer = BusyAnswer(word, since: context.clocks.wall())
             asked.withLock { $0[rule.source] = (answer, began) }
             answers[rule.source] = answer

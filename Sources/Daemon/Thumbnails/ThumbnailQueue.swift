@@ -19,8 +19,8 @@ final class ThumbnailQueue: Sendable {
     init(most: Int = 32) { self.most = most }
 
     /// - Parameter hasLeft: Whether the client has left. Then its place is free at once.
-    /// - Throws: ``FullError``; ``LeftError``; `CancellationError` if the task is cancelled before its turn; errors of the
-    ///   work.
+    /// - Throws: ``FullError``; ``LeftError``; `CancellationError` if the task is cancelled before its turn; errors of
+    ///   the work.
     func run<R: Sendable>(
         unless hasLeft: @escaping @Sendable () -> Bool = { false }, _ work: @Sendable () async throws -> R
     ) async throws -> R {

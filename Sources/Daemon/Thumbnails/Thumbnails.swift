@@ -31,11 +31,12 @@ struct Thumbnails: Sendable {
     private static let useStep = Duration.seconds(86_400)
 
     init(
-        context: Context, stateHealth: StateHealth, finder: UploadFinder, scheduler: Scheduler, locator: SourceLocator
+        context: Context, stateHealth: StateHealth, finder: UploadFinder, scheduler: Scheduler, locator: SourceLocator,
+        probe: BusyProbe = BusyProbe()
     ) {
         (self.context, self.stateHealth, self.finder) = (context, stateHealth, finder)
         self.locator = locator
-        rest = RestCheck(context: context, scheduler: scheduler)
+        rest = RestCheck(context: context, scheduler: scheduler, probe: probe)
         cache = ThumbnailCache(in: context.settings.state)
     }
 

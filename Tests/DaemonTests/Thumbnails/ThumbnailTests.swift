@@ -21,17 +21,19 @@ struct ThumbnailTests {
         let base: ComponentScene
         let thumbnails: Thumbnails
 
-        init(_ shape: (inout Settings) throws -> Void = { _ in }) async throws {
+        init(
+            probe: BusyProbe = BusyProbe(), _ shape: (inout Settings) throws -> Void = { _ in }
+        ) async throws {
             base = try await ComponentScene(isReady: true, shape)
-            thumbnails = Self.thumbnails(base)
+            thumbnails = Self.thumbnails(base, probe)
             try Files.makeFolders(base.folder.path.appending("cam"))
         }
 
         /// Those of a daemon that starts now.
-        static func thumbnails(_ scene: ComponentScene) -> Thumbnails {
+        static func thumbnails(_ scene: ComponentScene, _ probe: BusyProbe = BusyProbe()) -> Thumbnails {
             Thumbnails(
                 context: scene.context, stateHealth: scene.parts.stateHealth, finder: scene.finder,
-                scheduler: scene.scheduler, locator: scene.parts.locator)
+                scheduler: scene.scheduler, locator: scene.parts.locator, probe: probe)
         }
 
         var source: FilePath { base.folder.path.appending("cam") }
@@ -188,8 +190,7 @@ struct ThumbnailTests {
     func busy() async throws {
         let camera = Camera()
         let rule = BusyRule(.command(["/bin/is-recording"]), every: .seconds(30))
-        let scene = try await Scene { $0.folders[0].policy.rules = PolicyRules(busy: rule) }
-        await scene.base.scheduler.use(camera.probe)
+        let scene = try await Scene(probe: camera.probe) { $0.folders[0].policy.rules = PolicyRules(busy: rule) }
         let id = try await scene.record("a.mp4", Scene.recording("plain.mp4"))
         let folder = scene.thumbnails.cache.folder
         #expect(try await scene.refusal(id).contains("`/bin/is-recording` reports busy"))

@@ -90,6 +90,14 @@ struct TopEndToEndTests {
         }
     }
 
+    /// Waits for the prompt of bash. What is typed before the terminal is the shell's again is lost.
+    private func prompts(_ window: Window) async throws {
+        try await eventually("the shell waits for a command") {
+            let last = try await window.text.split(separator: "\n").map(\.trimmed).last { !$0.isEmpty } ?? ""
+            return last.hasPrefix("bash-") && (last.hasSuffix("#") || last.hasSuffix("$"))
+        }
+    }
+
     @Test(
         "in three sizes it shows the transfer with a bar, and obeys a resize",
         .enabled(if: Self.isPossible, Self.needed),
@@ -184,6 +192,7 @@ struct TopEndToEndTests {
             try await window.press("fg", "Enter")
             try await shows(window, "3 ongoing", "q quit")
             try await window.press("q")
+            try await prompts(window)
             try await window.press("echo ended with $?", "Enter")
             try await shows(window, "ended with 0")
             #expect(try await fixture.runVerb("list", ["--json"])?.contains("paused") == false)
@@ -213,6 +222,7 @@ struct TopEndToEndTests {
             }
             try await shows(window, "3 ongoing", "q quit")
             try await window.press("q")
+            try await prompts(window)
             try await window.press("echo ended with $?", "Enter")
             try await shows(window, "ended with 0")
             #expect(try await fixture.runVerb("list", ["--json"])?.contains("paused") == false)
