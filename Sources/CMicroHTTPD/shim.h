@@ -23,12 +23,15 @@ static inline struct MHD_Daemon *sluice_mhd_start(
     const char *certificate, const char *key, void *context,
     MHD_AccessHandlerCallback handler, void *(*target)(void *, const char *, struct MHD_Connection *),
     MHD_RequestCompletedCallback completed, MHD_NotifyConnectionCallback connected) {
-    struct MHD_OptionItem more[6] = {{MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem more[7] = {{MHD_OPTION_END, 0, NULL}};
     int count = 0;
     if (threads > 1) more[count++] = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, threads, NULL};
     if (certificate) {
         more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)certificate};
         more[count++] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)key};
+        // Its own choice includes TLS 1.0 and 1.1, which RFC 8996 forbids.
+        more[count++] = (struct MHD_OptionItem){
+            MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
     }
     // 0.9.75 would not refuse more, but write the head of its refusal twice.
 #if MHD_VERSION >= 0x00097701

@@ -30,14 +30,15 @@ struct AuditEntry: Hashable, Sendable {
             // Only its beginning: the rest fetches what was recorded.
             guard read(TraceRequest.self)?.after == nil else { return nil }
             (verb, what) = ("trace", name)
+        case .reload: (verb, what) = ("reload", "configuration")
+        case .rescan:
+            (verb, what) = ("rescan", read(RescanRequest.self)?.folder.map { "folder \($0)" } ?? "all folders")
         case .webLink: (verb, what) = ("web", "link to sign in")
         case .session, .signIn, .signOut, .list, .show, .why, .thumbnail, .plan, .routes, .failures, .allow, .limit,
             .setUsage,
             .status,
             .metrics,
             .usage, .quota, .events,
-            .reload,
-            .rescan,
             .check, .remote, .orphans, .tryHook:
             return nil
         }

@@ -324,6 +324,15 @@ struct AuthorizerTests {
         await #expect(throws: TransportError.self) {
             _ = try await transport.send(Request("GET", "http://127.0.0.1:\(port)/v1/status", headers: headers))
         }
+        // The client may use any cipher, so that only the server's choice counts.
+        for (version, isAccepted) in [("-tls1", false), ("-tls1_1", false), ("-tls1_2", true), ("-tls1_3", true)] {
+            let client = try Child(
+                "/usr/bin/openssl",
+                ["s_client", "-connect", "127.0.0.1:\(port)", version, "-cipher", "ALL:@SECLEVEL=0", "-brief"],
+                output: folder.path.appending(FilePath("client\(version)")),
+                errors: folder.path.appending(FilePath("client\(version).err")))
+            #expect(try await (client.end(within: .seconds(30)) == .status(0)) == isAccepted, "\(version)")
+        }
         await transport.stop()
         await server.stop()
         let mixed = TLSIdentity(certificate: one.identity.certificate, key: two.identity.key)

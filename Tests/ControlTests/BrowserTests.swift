@@ -148,6 +148,24 @@ struct BrowserTests {
         await scene.end()
     }
 
+    @Test("the log names who had the configuration or the folders read again")
+    func readAgain() async throws {
+        let scene = try await BrowserScene()
+        let bearer = ("Authorization", "Bearer a token of a good length")
+        for (verb, body) in [("reload", ""), ("rescan", ""), ("rescan", #"{"folder": "cam1"}"#)] {
+            #expect(try await scene.ask("POST", "/v1/\(verb)", [bearer], body: body).status < 300, "\(verb)")
+        }
+        let lines = scene.lines.text.split(separator: "\n").map(String.init)
+        let what = lines.compactMap { line in line.firstRange(of: "verb=").map { String(line[$0.lowerBound...]) } }
+        let by = "by=\"\(WebSessionTests.operators.name) (127.0.0.1)\""
+        #expect(
+            what == [
+                "verb=reload what=configuration \(by)", "verb=rescan what=\"all folders\" \(by)",
+                "verb=rescan what=\"folder cam1\" \(by)",
+            ])
+        await scene.end()
+    }
+
     @Test("the log names who signs in and out, with role and address, and no wrong code")
     func log() async throws {
         let scene = try await BrowserScene()

@@ -130,7 +130,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def handle_request(self):
         url = urllib.parse.urlsplit(self.path)
-        query = dict(urllib.parse.parse_qsl(url.query))
+        # As the daemon: a plus is a plus (RFC 3986), and no blank as in forms.
+        query = dict(urllib.parse.parse_qsl(url.query.replace("+", "%2B")))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         try:
             if url.path == "/v1/session":

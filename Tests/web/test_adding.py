@@ -121,6 +121,19 @@ class AddingTest(PageTest):
             if kind == "dragOver":
                 expect(self.page.get_by_text("Drop the files to add them")).to_be_visible()
 
+    def test_a_name_with_a_blank_a_plus_and_marks_of_an_address_stays_as_it_is(self):
+        name = "a b+c&d=e#f%20 \u00fc.mp4"
+        dialog = self.open(name)
+        self.add()
+        expect(dialog).to_have_count(0)
+        self.assertEqual(self.sent(), [name])
+
+    def test_a_search_with_a_blank_and_a_plus_asks_for_these(self):
+        asked = []
+        self.page.on("request", lambda request: asked.append(request.url))
+        self.sign_in("history?text=a%20b%2Bc")
+        self.wait(lambda: any("text=a%20b%2Bc" in url for url in asked), "the search is sent as it is")
+
     def test_a_dropped_folder_is_named_and_not_sent_as_a_file(self):
         with tempfile.TemporaryDirectory() as place:
             folder = pathlib.Path(place, "holiday")

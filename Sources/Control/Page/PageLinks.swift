@@ -28,6 +28,8 @@ struct PageLinks: Sendable {
     private func places(_ names: [String]) -> [String] {
         guard let address = IPAddress(listen.host) else { return names + [listen.host] }
         guard address.isUnspecified else { return names + [host(address)] }
-        return names + OwnAddresses.reachable().map(host) + ["localhost"]
+        // A socket for all addresses of IPv6 takes those of IPv4 too.
+        let reachable = OwnAddresses.reachable().filter { address.isIPv6 || !$0.isIPv6 }
+        return names + reachable.map(host) + ["localhost"]
     }
 }

@@ -60,10 +60,13 @@ function failureOf(status, value) {
   return new Failure(status, "invalid", `The answer (${status}) is not one of the daemon.`);
 }
 
+/** The query of an address. The daemon takes a plus as it is, and URLSearchParams writes one for a blank. */
+const queryOf = (pairs) => new URLSearchParams(pairs).toString().replaceAll("+", "%20");
+
 /** Reads `path` with the pairs of `query` that have a value. */
 export async function get(path, query = {}, options = {}) {
   const pairs = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const address = pairs.length ? `${path}?${new URLSearchParams(pairs)}` : path;
+  const address = pairs.length ? `${path}?${queryOf(pairs)}` : path;
   try {
     return await request("GET", address, options);
   } catch (failure) {
@@ -94,7 +97,7 @@ export async function post(path, body = {}) {
 function send(file, query, { onprogress, signal }) {
   return new Promise((resolve, reject) => {
     const transfer = new XMLHttpRequest();
-    transfer.open("POST", `v1/bytes?${new URLSearchParams(query)}`);
+    transfer.open("POST", `v1/bytes?${queryOf(query)}`);
     transfer.setRequestHeader("Content-Type", "application/octet-stream");
     transfer.setRequestHeader("X-Sluice-Token", token ?? "");
     transfer.upload.addEventListener("progress", (event) => onprogress(event.loaded, event.total));

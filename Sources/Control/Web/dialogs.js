@@ -140,6 +140,9 @@ export function pauseDialog({ folder, destination } = {}) {
   });
 }
 
+/** In bytes a second. */
+const MAX_RATE = 1e12;
+
 export function limitDialog() {
   const speed = element("input", { type: "number", min: "0", step: "any", inputmode: "decimal" });
   const how = select(DURATIONS);
@@ -153,7 +156,13 @@ export function limitDialog() {
     confirm: "Set limit",
     submit(place) {
       if (speed.value === "") return run("limit", {}, { place, done: "The limit is taken back." });
-      const body = { rate: Math.round(Number(speed.value) * 1e6), duration: Number(how.value) };
+      const rate = Number(speed.value) * 1e6;
+      // What is rounded to 0 would hold everything.
+      if (rate > 0 && !(rate >= 1 && rate <= MAX_RATE)) {
+        showResult(place, "Give 0, or from 0.000001 to 1000000 MB a second.", "bad");
+        return false;
+      }
+      const body = { rate: Math.round(rate), duration: Number(how.value) };
       return run("limit", body, { place, done: `Limited to ${bytes(body.rate)} a second.` });
     },
   });

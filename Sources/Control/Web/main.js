@@ -205,7 +205,7 @@ session.onlost = async (failure) => {
   isAsking = true;
   showFrame();
   hasBegun = false;
-  const isDone = await askForToken("Sign in again", `The session is over: ${failure.message}.`);
+  const isDone = await askForToken("Sign in again", `The session is over: ${failure.message.replace(/\.$/, "")}.`);
   isAsking = false;
   if (!isDone) leaveLocally("Sign in to go on.");
   // A link that answered the question has begun by itself.
@@ -222,6 +222,7 @@ async function leave() {
 }
 
 function leaveLocally(reason) {
+  hideNotice();
   session.person = null;
   end();
   closeUpload();

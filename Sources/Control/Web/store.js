@@ -84,7 +84,7 @@ const stream = new EventStream({
   refused() {
     state.lost = null;
     notify("connection");
-    session.onlost(new Failure(401, "unauthorized", "The session is over."));
+    session.onlost(new Failure(401, "unauthorized", "it was ended elsewhere"));
   },
 });
 

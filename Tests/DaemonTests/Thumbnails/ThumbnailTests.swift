@@ -193,8 +193,8 @@ struct ThumbnailTests {
         let scene = try await Scene(probe: camera.probe) { $0.folders[0].policy.rules = PolicyRules(busy: rule) }
         let id = try await scene.record("a.mp4", Scene.recording("plain.mp4"))
         let folder = scene.thumbnails.cache.folder
-        #expect(try await scene.refusal(id).contains("`/bin/is-recording` reports busy"))
-        #expect(try await scene.refusal(id).contains("reports busy"))
+        #expect(try await scene.refusal(id, .unavailable).contains("`/bin/is-recording` reports busy"))
+        #expect(try await scene.refusal(id, .unavailable).contains("reports busy"))
         #expect(camera.asked == 1)
         scene.base.clocks.advance(by: .seconds(30))
         for (answer, text) in [
@@ -202,7 +202,7 @@ struct ThumbnailTests {
             (.unknown(problem: "hangs", remedy: "kick it"), "hangs, which counts as busy"),
         ] as [(BusyAnswer.Answer?, String)] {
             camera.set(answer)
-            #expect(try await scene.refusal(id).contains(text))
+            #expect(try await scene.refusal(id, .unavailable).contains(text))
         }
         #expect(try FileStatus.ifPresent(at: folder) == nil)
         scene.base.clocks.advance(by: .seconds(30))
@@ -229,7 +229,7 @@ struct ThumbnailTests {
         let none = try await scene.refusal(id)
         #expect(none == "")
         try level(40)
-        #expect(try await scene.refusal(other).contains("the rule `low`"))
+        #expect(try await scene.refusal(other, .unavailable).contains("the rule `low`"))
     }
 
     @Test("nothing is made for a client that has left, and none when it is switched off")
