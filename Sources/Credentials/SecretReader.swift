@@ -141,14 +141,13 @@ package struct SecretReader: Sendable {
         }
     }
 
-    /// Reads the secrets that are in this process already, so that texts of programs can be covered from now on. One that
-    /// is missing is reported where it is used.
-    package func learn(_ sources: [SecretSource]) {
-        for source in sources {
-            switch source {
-            case .literal(let text): known.remember(text)
-            case .environment(let name): if let text = variable(name) { known.remember(text) }
-            default: break
+    /// Reads the secrets that need no program, so that texts of programs can be covered from now on. One that cannot be
+    /// read is reported where it is used; a disk that does not answer delays the caller for two seconds in all.
+    package func learn(_ sources: [SecretSource]) async {
+        await withTaskGroup(of: Void.self) { group in
+            for source in sources {
+                if case .command = source { continue }
+                group.addTask { _ = try? await awaiting(atMost: .seconds(2)) { try await self.read(source) } }
             }
         }
     }

@@ -84,7 +84,7 @@ struct EffectiveTests {
             destinations:
               nas: {type: tus, url: "http://h/files?site=query-value", token: {env: A}, http: {headers: {X: {literal: b}, Y: {file: /c}}}}
             control: {listen: ":8484", tokens: [{name: me, secret: {env: E}}], insecure_http: true}
-            hooks: [{name: web, url: "https://h.example/hook-path?x=1", on: [added], secret: {env: F}, headers: {X: {env: G}}}]
+            hooks: [{name: web, url: "https://h.example/hook-path?x=1", on: [added], secret: {env: F}, headers: {X: {env: G}}}, {name: run, on: [added], command: [/bin/run, -u, "me:secret-argument", "--token=t0ken"]}]
             """
         ).settings
         let secrets = ConfiguredSecrets(of: settings)
@@ -95,7 +95,10 @@ struct EffectiveTests {
                     .environment("F"),
                     .environment("G"),
                 ])
-        #expect(Set(secrets.addressParts) == ["query-value", "1", "/hook-path?x=1"])
+        #expect(
+            Set(secrets.texts) == [
+                "query-value", "1", "/hook-path?x=1", "me:secret-argument", "--token=t0ken", "t0ken",
+            ])
     }
 
     @Test("listeners and written files are shown, and no token")

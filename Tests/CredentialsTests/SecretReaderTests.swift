@@ -26,9 +26,9 @@ struct SecretReaderTests {
     @Test("what was read, or is in this process already, is known from then on")
     func known() async throws {
         let path = try folder.write("token", Array("from-a-file\n".utf8))
-        _ = try await reader.of("nas").read(.file(path))
-        reader.learn([
+        await reader.of("nas").learn([
             .environment("TOKEN"), .environment("ABSENT"), .literal("from-the-configuration"), .file("/none"),
+            .file(path), .command(["/none"]),
         ])
         for text in ["from-a-file", "from the environment", "from-the-configuration"] {
             #expect(reader.known.cover("it printed `\(text)`") == "it printed `***`")

@@ -3,8 +3,9 @@ package import Core
 /// The secrets of a configuration, to hide them wherever they appear.
 package struct ConfiguredSecrets {
     package let sources: [SecretSource]
-    /// Parts of addresses that give a right: values of queries, and the paths of hooks.
-    package let addressParts: [String]
+    /// Parts of addresses that give a right: values of queries, and the paths of hooks. And arguments of programs that may
+    /// be passwords: a program that fails prints how it was called.
+    package let texts: [String]
 
     package init(of settings: Settings) {
         let destinations = settings.destinations.flatMap { $0.values.values }
@@ -15,9 +16,24 @@ package struct ConfiguredSecrets {
             destinations.flatMap(\.sources) + hooks.flatMap { $0.headers.values + ($0.secret.map { [$0] } ?? []) }
             + (settings.control.remote?.tokens.map(\.secret) ?? [])
         self.sources = sources.flatMap(\.leaves)
-        addressParts =
-            destinations.flatMap { $0.texts.flatMap(Self.queryValues) }
+        texts =
+            Self.commands(settings).flatMap(Self.hiddenArguments)
+            + destinations.flatMap { $0.texts.flatMap(Self.queryValues) }
             + hooks.flatMap { Self.queryValues($0.url) + [String($0.url.dropFirst($0.shown.count))] }
+    }
+
+    private static func commands(_ settings: Settings) -> [[String]] {
+        settings.beforeUploads.map(\.rule.command) + settings.allFolders.compactMap { $0.export?.command.source }
+            + settings.hooks.compactMap { hook in
+                if case .command(let command) = hook.target { command.words } else { nil }
+            }
+    }
+
+    /// What is not shown of a program's arguments; of `--token=value` the value.
+    private static func hiddenArguments(_ words: [String]) -> [String] {
+        zip(words, ShownCommand(words).words).flatMap { word, shown in
+            word == shown ? [] : [word] + (word.firstIndex(of: "=").map { [String(word[$0...].dropFirst())] } ?? [])
+        }
     }
 
     private static func queryValues(_ text: String) -> [String] {

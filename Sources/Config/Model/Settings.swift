@@ -306,7 +306,7 @@ extension Settings {
     }
 
     /// Including the patterns, whose rules hold for a card as soon as it is mounted.
-    private var allFolders: [FolderSettings] { folders + patternFolders }
+    var allFolders: [FolderSettings] { folders + patternFolders }
 
     /// Whether a quota counts the bytes of every program.
     package var countsInterfaces: Bool { policy.rules.quotas.contains { $0.count == .interface } }

@@ -106,7 +106,9 @@ final class ConfigurationReloader: Sendable {
         guard var new = prepared.configuration else { return prepared.view }
         do { new.questions = try await prepareFiles(of: new.settings) } catch { throw unreadable(error) }
         secrets.renew()
-        secrets.learn(ConfiguredSecrets(of: new.settings).sources)
+        let configured = ConfiguredSecrets(of: new.settings)
+        configured.texts.forEach(secrets.known.remember)
+        await secrets.learn(configured.sources)
         await apply(new, from: old)
         return prepared.view
     }

@@ -115,7 +115,8 @@ extension Stager {
             exports[asset.id] = Export(
                 command: settings.command, output: RemoteNaming(asset.identity).exported(settings).name,
                 timeout: settings.timeout, minSize: settings.minSize, folder: asset.folder,
-                relative: asset.identity.relative, cover: context.secrets.cover)
+                relative: asset.identity.relative, cover: { [secrets = context.secrets] in redacted(secrets.cover($0)) }
+            )
             guard let servers = settings.servers else { continue }
             let payer = ProgramPayer.export(folder: asset.folder)
             if let hold = await policed.connections.scheduler.hold(on: payer) { holds[asset.id] = hold }

@@ -55,7 +55,12 @@ struct ReportSections {
         add("Versions", await versions())
         var errors: ConfigErrors?
         let loaded = await configuration(&errors) { add("Configuration", $0, isOfConfiguration: $1) }
-        if let loaded { await learn(ConfiguredSecrets(of: loaded.settings), by: secrets) }
+        if let loaded {
+            // Commands are not run for that.
+            let configured = ConfiguredSecrets(of: loaded.settings)
+            configured.texts.forEach(secrets.known.remember)
+            await secrets.learn(configured.sources)
+        }
         let file = ConfigurationFile(call.arguments, call.console).path
         var places =
             loaded.map { ReportPlaces($0.settings) } ?? ReportPlaces(errors, of: file, call.console.environment)
@@ -137,16 +142,6 @@ struct ReportSections {
             add("\(error)".split(separator: "\n").map(String.init), false)
             return nil
         }
-    }
-
-    /// Reads the secrets, so that the report can hide them. Commands are not run for that.
-    private func learn(_ configured: ConfiguredSecrets, by reader: SecretReader) async {
-        for source in configured.sources {
-            if case .command = source { continue }
-            // One that cannot be read is among the checks. A disk that does not answer must not stop the report.
-            _ = try? await awaiting(atMost: .seconds(3)) { try await reader.read(source) }
-        }
-        for part in configured.addressParts { reader.known.remember(part) }
     }
 
     private func disks(_ places: ReportPlaces, _ file: FilePath) async -> [String] {

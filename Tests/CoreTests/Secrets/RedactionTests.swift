@@ -28,7 +28,19 @@ struct RedactionTests {
                 "-----BEGIN RSA PRIVATE KEY-----\\x0aMIIE+/=\\x0a-----END RSA PRIVATE KEY----- is there",
                 "-----BEGIN RSA PRIVATE KEY-----***-----END RSA PRIVATE KEY----- is there"
             ),
-            ("a\n-----BEGIN PRIVATE KEY-----\nMIIE+/=\nMIIF", "a\n-----BEGIN PRIVATE KEY-----***"),
+            (
+                "a\n-----BEGIN PRIVATE KEY-----\nMIIE+/=\nMIIF\n-----END PRIVATE KEY-----\nb",
+                "a\n-----BEGIN PRIVATE KEY-----***\n***\n***\n-----END PRIVATE KEY-----\nb"
+            ),
+            (
+                #"reason="key -----BEGIN PRIVATE KEY----- MIIE MlHU *** \x0aab" size=3"#,
+                #"reason="key -----BEGIN PRIVATE KEY-----***" size=3"#
+            ),
+            (
+                "x -----BEGIN PRIVATE KEY-----\nx MIIEabcdefghijklmnop\nx uploaded size=3\nx -----END PRIVATE KEY-----.mp4",
+                "x -----BEGIN PRIVATE KEY-----***\nx ***\nx uploaded size=3\nx -----END PRIVATE KEY-----.mp4"
+            ),
+            ("-----BEGIN PRIVATE KEY-----.mp4\nMIIE", "-----BEGIN PRIVATE KEY-----***.mp4\nMIIE"),
             (
                 "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----",
                 "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----"
