@@ -21,7 +21,7 @@ let environmentVariables: [(name: String, meaning: String)] = [
     ("SLUICE_EDITOR", "The editor of `sluice edit`. Without it `VISUAL` counts, and then `EDITOR`."),
     ("VISUAL", "See `SLUICE_EDITOR`."),
     ("EDITOR", "See `SLUICE_EDITOR`."),
-    ("COLUMNS", "The width of the output (default: the terminal's, or 100)."),
+    ("COLUMNS", "The width of the output where no terminal reports its own (default: 100)."),
     ("NO_COLOR", "If it is not empty, the output has no colours."),
     ("TERM", "If it is `dumb`, the output has no colours."),
 ]

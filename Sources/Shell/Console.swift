@@ -132,8 +132,8 @@ extension Console {
         return self.size(reported: isTerminal ? (Int(size.ws_col), Int(size.ws_row)) : nil, environment)
     }
 
-    /// `$COLUMNS`, or the terminal's columns; the terminal's rows, or `$LINES`. A serial line reports 0 of both: then it has
-    /// the size of a VT100.
+    /// The size that the terminal reports: variables that a shell has exported do not follow the window. A serial line
+    /// reports 0 of both: then `$COLUMNS` and `$LINES` count, or else it has the size of a VT100.
     ///
     /// - Parameter reported: Columns and rows; `nil` without a terminal, which has 100 columns and any number of rows.
     static func size(
@@ -143,7 +143,7 @@ extension Console {
         func known(_ count: Int) -> Int? { count > 0 ? count : nil }
         guard let reported else { return (named("COLUMNS") ?? 100, .max) }
         return (
-            named("COLUMNS") ?? known(reported.width) ?? 80, known(reported.height) ?? named("LINES") ?? 24
+            known(reported.width) ?? named("COLUMNS") ?? 80, known(reported.height) ?? named("LINES") ?? 24
         )
     }
 }

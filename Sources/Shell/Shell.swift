@@ -61,7 +61,7 @@ package enum Shell {
         guard let verb = split(words).verb else { return nil }
         if ["init", "edit"].contains(verb) { return try Signals(keepsIgnored: true) }
         // A program that stopped as it is would leave the shell without a cursor and an echo.
-        if verb == "top" { return try Signals(Signals.Signal.usual + [.suspend], keepsIgnored: true) }
+        if verb == "top" { return try Signals(Signals.Signal.usual + [.suspend, .resume], keepsIgnored: true) }
         guard ["run", "receive", "demo"].contains(verb) else { return nil }
         // The first two have a descriptor for each of their clients. With a lower limit they accept fewer clients.
         Machine.raiseOpenFileLimit()

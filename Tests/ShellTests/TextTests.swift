@@ -200,7 +200,7 @@ struct TextTests {
                 "sluice    0.1.0, pid 77, since \(since)",
                 "uploads   3 ongoing, 120 completed, 1 failed, 0 cancelled",
                 "now       12 of 20 files, 1.2 GB of 3.4 GB (35%), 11.0 MB/s, 3m 20s left",
-                "paused    folder back since \(paused), until `sluice resume`",
+                "paused    folder back since \(paused), until `sluice resume --folder back`",
                 "folder    front  /srv/front  watching, 2 settling",
                 "          /srv/front/long.mp4  48.0 MB, growing by 1.3 MB/s, another process has it open for writing, "
                     + "since \(seen)",

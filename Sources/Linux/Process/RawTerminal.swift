@@ -21,10 +21,15 @@ package final class RawTerminal: Sendable {
         var before = termios()
         try systemCall("tcgetattr", on: "the terminal") { tcgetattr(STDIN_FILENO, &before) }
         original.withLock { $0 = before }
+        var raw = Self.raw(before)
+        try systemCall("tcsetattr", on: "the terminal") { tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) }
+    }
+
+    private static func raw(_ before: termios) -> termios {
         var raw = before
         raw.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
         raw.c_iflag &= ~tcflag_t(IXON | ICRNL)
-        try systemCall("tcsetattr", on: "the terminal") { tcsetattr(STDIN_FILENO, TCSAFLUSH, &raw) }
+        return raw
     }
 
     /// The bytes of the keys that were pressed, on the calling thread.
@@ -53,6 +58,17 @@ package final class RawTerminal: Sendable {
         restore()
         Signals.Signal.suspend.obey()
         try enter()
+    }
+
+    /// Takes each key as it is pressed again, after the process was stopped without ``suspend()`` and a shell has set the
+    /// terminal to its own needs.
+    package func resume() {
+        original.withLock { original in
+            guard let before = original else { return }
+            var raw = Self.raw(before)
+            // Keys that were pressed since count.
+            _ = tcsetattr(STDIN_FILENO, TCSANOW, &raw)
+        }
     }
 
     deinit { restore() }

@@ -11,6 +11,8 @@ package final class Signals: Sendable {
         case hangUp = 1
         case interrupt = 2
         case terminate = 15
+        /// The process goes on after it was stopped (`SIGCONT`); where it is not handled it does no more.
+        case resume = 18
         /// The request to stop until the shell continues the program (`SIGTSTP`).
         case suspend = 20
 

@@ -214,7 +214,7 @@ private func serve(
         for await signal in signals.stream {
             switch signal {
             case .hangUp: reload.yield()
-            case .suspend: continue  // none of those that are handled here
+            case .suspend, .resume: continue  // none of those that are handled here
             case .interrupt, .terminate:
                 work.cancel()
                 notify.stopping()

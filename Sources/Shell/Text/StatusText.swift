@@ -188,10 +188,16 @@ func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
     }
 }
 
+/// The command that ends a pause: without a scope it ends the one of everything alone.
+private func resumeCommand(_ pause: PauseView) -> String {
+    guard let name = pause.name, ["folder", "destination"].contains(pause.scope) else { return "sluice resume" }
+    return "sluice resume --\(pause.scope) \(name)"
+}
+
 func pauseText(_ pause: PauseView, _ now: WallTime) -> String {
     let what = pause.scope == "all" ? "everything" : "\(pause.scope) \(pause.name ?? "")"
     return "\(what) since \(Units.moment(pause.since, now: now))"
-        + (pause.until.map { ", until \(Units.moment($0, now: now))" } ?? ", until `sluice resume`")
+        + (pause.until.map { ", until \(Units.moment($0, now: now))" } ?? ", until `\(resumeCommand(pause))`")
 }
 
 /// `[#####.....]`, `width` columns in all.

@@ -8,7 +8,8 @@ extension Verb {
         "top", "watch and control the uploads on a full screen",
         details: [
             "Shows running transfers with their progress, the queue with what holds it, destinations, ways, quotas and disk, "
-                + "and takes keys: `?` lists them. It follows the size of the window, and waits while the daemon restarts.",
+                + "and takes keys: `?` lists them, and `o` shows all that has no room below many uploads. It follows the "
+                + "size of the window, and waits while the daemon restarts.",
             "Without a terminal, or with one that $TERM does not name, it prints the same once, as plain text.",
         ],
         options: [Option.config, Option.socket],
@@ -20,7 +21,7 @@ extension Verb {
         // Until it draws, there is nothing to give back.
         call.signals?.whenOneArrives { $0.obey() }
         try await call.withClient { client in
-            let facts = try await TopFacts(client, list: .ongoing, at: call.now())
+            let facts = try await firstFacts(client, at: call.now())
             let isScreen = call.console.isTerminal && RawTerminal.isHere && !call.console.isDumb
             guard isScreen else {
                 for line in TopScreen.plain(facts, call.console, now: call.now()) { try call.console.line(line) }
@@ -30,6 +31,13 @@ extension Verb {
         }
         return .ok
     }
+}
+
+/// What the daemon says at the start, where there is nothing to show without it.
+private func firstFacts(_ client: ControlClient, at now: WallTime) async throws -> TopFacts {
+    do {
+        return try await awaiting(atMost: .seconds(15)) { try await TopFacts(client, list: .ongoing, at: now) }
+    } catch let error as TimeLimitError { throw ControlError.protocolFault("\(error)") }
 }
 
 /// `top` on a terminal: reads keys, asks the daemon every second, and draws.
@@ -42,6 +50,8 @@ private actor TopLoop {
         case answer(String, isError: Bool)
         case done(String, isError: Bool)
         case page(TopState.Page)
+        /// The process goes on after it was stopped.
+        case resumed
         case suspend, end
     }
 
@@ -65,6 +75,10 @@ private actor TopLoop {
     /// How long a key is waited for: a new size of the window shows after this time at the latest.
     private static let keyWait: CInt = 250
     private static let interval: Duration = .seconds(1)
+    /// How long an answer is waited for: a daemon that is stopped accepts connections.
+    private static let patience: Duration = .seconds(8)
+    /// The same for what a person asks for.
+    private static let commandPatience: Duration = .seconds(15)
     /// The alternate screen, without a cursor (xterm, private modes 1049 and 25).
     private static let ownScreen = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J"
     /// The screen of the shell, with its cursor.
@@ -86,7 +100,13 @@ private actor TopLoop {
             terminal.restore()
         }
         try call.console.raw(Self.ownScreen)
-        call.signals?.whenOneArrives { [report] in report.yield($0 == .suspend ? .suspend : .end) }
+        call.signals?.whenOneArrives { [report] signal in
+            switch signal {
+            case .suspend: report.yield(.suspend)
+            case .resume: report.yield(.resumed)
+            case .hangUp, .interrupt, .terminate: report.yield(.end)
+            }
+        }
         let reader = Task { [report] in await Self.readKeys(terminal, report) }
         defer { reader.cancel() }
         try draw()
@@ -113,6 +133,9 @@ private actor TopLoop {
         switch happening {
         case .end: return false
         case .suspend: try suspend(terminal)
+        case .resumed:
+            terminal.resume()
+            try redraw()
         case .tick: break
         case .keys(let keys):
             for key in keys {
@@ -134,7 +157,7 @@ private actor TopLoop {
             }
             answered()
         case .facts(.failure(let error)):
-            guard isAbsence(error) else { throw error }
+            guard isAbsence(error) || error is TimeLimitError else { throw error }
             state.lost = TopState.Loss(since: state.lost?.since ?? call.now(), error)
             answered()
         case .answer(let text, let isError): state.answer = (text: text, isError: isError)
@@ -150,6 +173,10 @@ private actor TopLoop {
     private func suspend(_ terminal: RawTerminal) throws {
         try call.console.raw(Self.mainScreen)
         try terminal.suspend()
+        try redraw()
+    }
+
+    private func redraw() throws {
         try call.console.raw(Self.ownScreen)
         // The whole screen again.
         drawnSize = (width: 0, height: 0)
@@ -164,9 +191,12 @@ private actor TopLoop {
         askedAt = clocks.monotonic()
         let (client, list, now, report) = (client, state.list, call.now(), report)
         Task {
-            do { report.yield(.facts(.success(try await TopFacts(client, list: list, at: now)))) } catch {
-                report.yield(.facts(.failure(error)))
-            }
+            do {
+                let facts = try await awaiting(atMost: Self.patience) {
+                    try await TopFacts(client, list: list, at: now)
+                }
+                report.yield(.facts(.success(facts)))
+            } catch { report.yield(.facts(.failure(error))) }
         }
     }
 
@@ -182,6 +212,7 @@ private actor TopLoop {
             // It may be the list that is known.
             if facts.list == state.list { state.show(facts.uploads, isCurrent: false) }
             ask()
+        case .overview: state.page = TopState.Page(title: "Overview", lines: screen.overview)
         case .why(let upload):
             answer { client, console, now in
                 .page(
@@ -201,10 +232,13 @@ private actor TopLoop {
             lastCommand = Task {
                 await before?.value
                 do {
-                    report.yield(.done(try await Self.run(command, upload, client), isError: false))
-                } catch {
-                    report.yield(.done((error as? Refusal)?.message ?? "\(error)", isError: true))
-                }
+                    let done = try await awaiting(atMost: Self.commandPatience) {
+                        try await Self.run(command, upload, client)
+                    }
+                    report.yield(.done(done, isError: false))
+                } catch let error as TimeLimitError {
+                    report.yield(.done("\(TopState.words(error)); it may still do this", isError: true))
+                } catch { report.yield(.done(TopState.words(error), isError: true)) }
             }
         }
     }
@@ -214,9 +248,12 @@ private actor TopLoop {
     ) {
         let (client, console, now, report) = (client, call.console, call.now(), report)
         Task {
-            do { report.yield(try await body(client, console, now)) } catch {
-                report.yield(.answer((error as? Refusal)?.message ?? "\(error)", isError: true))
-            }
+            do {
+                let happening = try await awaiting(atMost: Self.commandPatience) {
+                    try await body(client, console, now)
+                }
+                report.yield(happening)
+            } catch { report.yield(.answer(TopState.words(error), isError: true)) }
         }
     }
 

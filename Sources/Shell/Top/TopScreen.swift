@@ -31,12 +31,23 @@ struct TopScreen {
         var below = Array(panels.prefix(layout.panels))
         if panels.count > layout.panels, !below.isEmpty {
             below[below.count - 1] = console.styled(
-                "… \(panels.count - below.count + 1) more lines: `sluice status` has all", .dim)
+                "… \(panels.count - below.count + 1) more lines: o shows all", .dim)
         }
         let (above, footer) = (header + uploadLines(layout.uploads) + below, footer)
         let room = max(0, height - footer.count)
         let filling = Array(repeating: "", count: max(0, room - above.count))
-        return (above.prefix(room) + filling + footer).map { trimmed(Self.oneLine($0), to: width) }
+        return (above.prefix(room) + filling + footer).map { fitted(Self.oneLine($0)) }
+    }
+
+    /// A line that is too long loses its end, and shows so.
+    private func fitted(_ line: String) -> String {
+        displayWidth(line) <= width ? line : trimmed(line, to: width - 1) + "…"
+    }
+
+    /// All warnings, and all that stands below the uploads, for a page of its own.
+    var overview: [String] {
+        let warnings = notices.map { console.styled($0, .yellow) }
+        return warnings.isEmpty ? Array(panelLines.dropFirst()) : warnings + panelLines
     }
 
     /// Each line has one row of the screen.
@@ -76,17 +87,21 @@ struct TopScreen {
                     "\(lost.headline) since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
                         + "\(LocalTime(facts.at).clock); asking again every second.", .red))
         }
-        let notices =
-            status.paused.map { "paused: \(pauseText($0, now))" }
-            + (status.exceptions ?? []).map { "allowed: \(exceptionText($0, now))" }
-            + (status.limit.map { ["limit: \(Units.rate($0)) for all transfers"] } ?? [])
-            + status.warnings.map { "warning: \(printable($0))" }
+        let notices = notices
         let most = max(1, height / 6)
         lines += notices.prefix(notices.count > most ? most - 1 : most).map { console.styled($0, .yellow) }
         if notices.count > most {
-            lines.append(console.styled("… \(notices.count - most + 1) more warnings: `sluice status`", .yellow))
+            lines.append(console.styled("… \(notices.count - most + 1) more warnings: o shows all", .yellow))
         }
         return lines + [""]
+    }
+
+    private var notices: [String] {
+        let status = facts.status
+        return status.paused.map { "paused: \(pauseText($0, now))" }
+            + (status.exceptions ?? []).map { "allowed: \(exceptionText($0, now))" }
+            + (status.limit.map { ["limit: \(Units.rate($0)) for all transfers"] } ?? [])
+            + status.warnings.map { "warning: \(printable($0))" }
     }
 
     private func moment(_ text: String) -> String { Units.moment(text, now: now) }
@@ -224,8 +239,8 @@ struct TopScreen {
         if let answer = state.answer { return [console.styled(printable(answer.text), answer.isError ? .red : .green)] }
         return [
             console.styled(
-                "q quit  ? keys  Tab \(state.list.rawValue)  w why  Enter show  p pause  r resume  t retry  c cancel  "
-                    + "+ - priority", .dim)
+                "q quit  ? keys  Tab \(state.list.rawValue)  o overview  w why  Enter show  p pause  r resume  "
+                    + "t retry  c cancel  + - priority", .dim)
         ]
     }
 
@@ -289,8 +304,6 @@ struct TopScreen {
         let filling = Array(repeating: "", count: max(0, pageRoom - shown.count))
         let more = text.count > offset + pageRoom
         let foot = console.styled(more ? "down: more  any other key: back" : "any key: back", .dim)
-        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map {
-            trimmed(Self.oneLine($0), to: width)
-        }
+        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map { fitted(Self.oneLine($0)) }
     }
 }

@@ -1,6 +1,7 @@
 internal import API
 internal import Control
 internal import Core
+internal import Linux
 
 /// What a person has chosen in `top`, and what was answered.
 struct TopState: Sendable {
@@ -21,6 +22,8 @@ struct TopState: Sendable {
     /// What the loop has to do after a key.
     enum Effect: Hashable, Sendable {
         case none, quit, refresh
+        /// A page with all that stands below the uploads.
+        case overview
         case run(Command, upload: UploadView?)
         case why(UploadView), show(UploadView)
     }
@@ -65,13 +68,22 @@ struct TopState: Sendable {
 
         init(since: WallTime, _ error: any Error) {
             self.since = since
-            reason = "\(error)"
+            reason = error is TimeLimitError ? TopState.words(error) : "\(error)"
             headline =
                 switch error as? ControlError {
                 case .denied?: "No access to the daemon"
                 case .protocolFault?: "No answer that can be read"
-                default: "No daemon"
+                default: error is TimeLimitError ? "No answer" : "No daemon"
                 }
+        }
+    }
+
+    /// An error of a question to the daemon, in words.
+    static func words(_ error: any Error) -> String {
+        switch error {
+        case let error as Refusal: error.message
+        case let error as TimeLimitError: "the daemon does not answer within \(error.limit.components.seconds) s"
+        default: "\(error)"
         }
     }
 
@@ -128,6 +140,7 @@ struct TopState: Sendable {
             (chosen, row) = (nil, 0)
             return .refresh
         case .letter("q"): return .quit
+        case .letter("o"): return .overview
         case .letter("?"), .letter("h"): page = Page(title: "Keys", lines: Self.help)
         case .letter("P"): question = Question(command: .pauseAll)
         case .letter("R"): question = Question(command: .resumeAll)
@@ -193,6 +206,7 @@ struct TopState: Sendable {
         "up, down, k, j      choose an upload",
         "page up, page down  a screen up or down; Home, End: the first, the last",
         "Tab                 the next list: ongoing, failed, completed, cancelled",
+        "o                   overview: all of the queue, destinations, folders, ways, quotas and disk",
         "w                   why it waits, or by which way it goes",
         "Enter, i            everything about it",
         "p, r                pause it, resume it",

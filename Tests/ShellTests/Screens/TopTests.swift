@@ -76,6 +76,34 @@ struct TopTests {
         ] { #expect(text.contains(word), "\(word) is not in:\n\(text)") }
     }
 
+    @Test("what has no room below many uploads is in the overview, which a key opens also without an upload")
+    func overview() {
+        var state = TopState()
+        let screen = Self.screen(Self.facts(100), state, width: 80, height: 24)
+        #expect(screen.lines.contains { $0.contains("more lines: o shows all") })
+        #expect(state.press(.letter("o"), [], page: 5) == .overview)
+        let text = screen.overview.map(withoutStyles).joined(separator: "\n")
+        for word in ["paused: folder back", "DESTINATIONS", "WAYS", "QUOTAS", "300 GB free"] {
+            #expect(text.contains(word), "\(word) is not in:\n\(text)")
+        }
+        state.page = TopState.Page(title: "Overview", lines: screen.overview)
+        let page = Self.screen(Self.facts(100), state, width: 80, height: 24)
+        #expect(page.lines.count == 24 && page.lines.allSatisfy { displayWidth($0) <= 80 })
+        #expect(TopState.help.contains { $0.hasPrefix("o ") })
+    }
+
+    @Test("a pause names the command that ends it", arguments: ["all", "folder", "destination"])
+    func pauses(scope: String) {
+        let name = scope == "all" ? nil : "nas"
+        let pause = PauseView(scope: scope, name: name, since: "2026-11-20T07:30:00.000Z")
+        let command = name.map { "sluice resume --\(scope) \($0)" } ?? "sluice resume"
+        #expect(pauseText(pause, Self.now).hasSuffix(", until `\(command)`"))
+        var facts = Self.facts(1)
+        facts.status.paused = [pause]
+        let lines = Self.screen(facts, width: 160, height: 40).lines.map(withoutStyles)
+        #expect(lines.contains { $0.hasSuffix("until `\(command)`") }, "\(lines)")
+    }
+
     @Test("without a terminal all uploads are printed, whole and without escape sequences")
     func plain() {
         let lines = TopScreen.plain(Self.facts(40), Screen().console(), now: Self.now)
@@ -99,6 +127,7 @@ struct TopTests {
         #expect(press(.letter("t")) == .run(.retry, upload: uploads[1]))
         #expect(press(.letter("w")) == .why(uploads[1]))
         #expect(press(.enter) == .show(uploads[1]))
+        #expect(press(.letter("o")) == .overview)
         #expect(press(.letter("c")) == .none)
         let foot = Self.screen(
             TopFacts(status: .sample, uploads: uploads, routes: .sample, quotas: [], at: Self.now), state, width: 80,
@@ -307,12 +336,13 @@ struct TopTests {
         }
     }
 
-    @Test("a terminal that reports no size, like a serial line, has that of the environment, or 80 columns and 24 rows")
+    @Test("the terminal's own size counts; a serial line has that of the environment, or 80 columns and 24 rows")
     func size() {
         let named = ["COLUMNS": "132", "LINES": "43"]
         let cases: [((width: Int, height: Int)?, [String: String], (Int, Int))] = [
             ((0, 0), [:], (80, 24)), ((0, 0), named, (132, 43)), ((0, 0), ["LINES": "no"], (80, 24)),
-            ((100, 30), [:], (100, 30)), ((100, 30), named, (132, 30)), ((0, 30), [:], (80, 30)),
+            ((100, 30), [:], (100, 30)), ((100, 30), named, (100, 30)), ((0, 30), [:], (80, 30)),
+            ((0, 30), named, (132, 30)),
             (nil, [:], (100, .max)), (nil, named, (132, .max)),
         ]
         for (reported, environment, expected) in cases {
