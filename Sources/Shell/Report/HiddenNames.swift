@@ -67,6 +67,39 @@ struct HiddenNames {
         wav webm webp wmv xml xmp xz yaml zip zst
         """.split(separator: " ").map(String.init))
 
+    // MARK: Forms
+
+    /// A name as programs repeat it: with `+` for a space, as a form of an address has it, and with U+FFFD for bytes
+    /// that are not UTF-8, for each of them or for several.
+    static func forms(of text: String) -> Set<String> {
+        var forms: Set<String> = [text]
+        let bytes = DecodedText(text).bytes
+        if String(validating: bytes, as: UTF8.self) == nil {
+            forms.insert(String(decoding: bytes, as: UTF8.self))
+            forms.insert(
+                Set(bytes.filter { $0 >= 0x80 }).reduce(text) {
+                    $0.replacing("\\x" + hexadecimal([$1]), with: "\u{FFFD}")
+                })
+        }
+        return forms.union(forms.map { $0.replacing(" ", with: "+") })
+    }
+
+    /// A name in base 64, also as addresses have it. A short one might be found by chance.
+    static func codedForms(of text: String) -> Set<String> {
+        let bytes = DecodedText(text).bytes
+        guard bytes.count >= 6 else { return [] }
+        let plain = base64(bytes)
+        let ofAddress = plain.replacing("+", with: "-").replacing("/", with: "_")
+        return Set([plain, ofAddress].flatMap { [$0, $0.replacing("=", with: "")] })
+    }
+
+    /// The long parts of a name with control characters: a text may be cut at a line feed.
+    static func parts(of text: String) -> [String] {
+        let bytes = DecodedText(text).bytes
+        let parts = bytes.split { $0 < 0x20 || $0 == 0x7F }
+        return parts.filter { $0.count >= 8 && $0.count < bytes.count }.map { FilePath(bytes: $0).display }
+    }
+
     // MARK: Words
 
     static func words(of text: String) -> [String] {

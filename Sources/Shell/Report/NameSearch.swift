@@ -7,6 +7,8 @@ struct NameSearch {
         /// Also inside of a longer word: it cannot be meant otherwise.
         case anywhere
         case asWord
+        /// It is a stem that may be a word of English: also as the value of any field, as in the context of an upload.
+        case asValue
         /// It is short, or a word of the report: only as a part of a path, in quotes, or as the value of a field.
         case asPath
     }
@@ -41,25 +43,33 @@ struct NameSearch {
         let fixed = starts.map { String($0.dropLast()) } + hidden.kept
         stays = NamePatterns(Dictionary(fixed.map { (Self.bytes($0), ()) }) { first, _ in first })
         let catalog = NameCatalog(hidden, below: starts)
-        var paths: [[UInt8]: Place] = [:]
-        for (path, isFolder) in catalog.paths {
-            paths[Self.bytes(path)] = Place(mark: catalog.mark(ofPath: path), isFolder: isFolder)
-        }
-        self.paths = NamePatterns(paths)
-        var names: [[UInt8]: Name] = [:]
+        var (paths, names): ([[UInt8]: Place], [[UInt8]: Name]) = ([:], [:])
         func add(_ text: String, _ mark: String, isStem: Bool = false) {
-            let standing = Self.standing(of: text, among: hidden.words, isStem: isStem)
-            // A form of an address has `+` for a space.
-            for form in Set([text, text.replacing(" ", with: "+")]) {
+            for form in HiddenNames.forms(of: text) {
                 let bytes = Self.bytes(form)
-                if names[bytes] == nil { names[bytes] = Name(mark: mark, standing: standing) }
+                guard names[bytes] == nil else { continue }
+                let standing = Self.standing(of: form, among: hidden.words, isStem: isStem)
+                names[bytes] = Name(mark: mark, standing: standing)
+            }
+            addCoded(text, mark)
+        }
+        func addCoded(_ text: String, _ mark: String) {
+            for form in HiddenNames.codedForms(of: text) where names[Array(form.utf8)] == nil {
+                names[Array(form.utf8)] = Name(mark: mark, standing: .anywhere)
             }
         }
-        for text in catalog.texts { add(text, catalog.mark(ofText: text)) }
+        for (path, isFolder) in catalog.paths {
+            let mark = catalog.mark(ofPath: path)
+            paths[Self.bytes(path)] = Place(mark: mark, isFolder: isFolder)
+            addCoded(path, mark)
+        }
+        self.paths = NamePatterns(paths)
+        let whole = catalog.texts.map { (text: $0, mark: catalog.mark(ofText: $0)) }
+        let parts = whole.flatMap { name in HiddenNames.parts(of: name.text).map { (text: $0, mark: name.mark) } }
+        for (text, mark) in whole + parts { add(text, mark) }
         // Companions and copies have the name with another ending.
-        for text in catalog.texts {
+        for (text, mark) in whole + parts {
             guard let stem = Self.stem(of: text) else { continue }
-            let mark = catalog.mark(ofText: text)
             add(stem, mark.split(separator: ".").first.map(String.init) ?? mark, isStem: true)
         }
         self.names = NamePatterns(names)
@@ -76,9 +86,13 @@ struct NameSearch {
     private static func standing(of text: String, among words: Set<String>, isStem: Bool) -> Standing {
         let scalars = text.unicodeScalars
         let isPlain = scalars.allSatisfy { $0.properties.isAlphabetic || $0.properties.numericType != nil }
-        guard text.count > 2, scalars.contains(where: \.properties.isAlphabetic), !words.contains(text.lowercased()),
-            !(isStem && (isPlain || HiddenNames.words(of: text).allSatisfy(words.contains)))
+        // Two characters of a script without spaces are as much as a word.
+        let isShort = text.count < (scalars.allSatisfy { $0.value >= 0x2E80 } ? 2 : 3)
+        guard !isShort, scalars.contains(where: \.properties.isAlphabetic), !words.contains(text.lowercased()),
+            !(isStem && HiddenNames.words(of: text).allSatisfy(words.contains))
         else { return .asPath }
+        // The report has no words of its own in other scripts.
+        if isStem, isPlain, scalars.allSatisfy(\.isASCII) { return .asValue }
         return text.count > 5 && !isPlain ? .anywhere : .asWord
     }
 
@@ -154,6 +168,8 @@ struct NameSearch {
         let (before, after) = (bytes[range.lowerBound - 1], bytes[range.upperBound...].first)
         switch before {
         case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"): return after == before
+        case UInt8(ascii: "=") where standing == .asValue:
+            return after.map { " ,&".utf8.contains($0) } ?? true
         case UInt8(ascii: "="):
             return (after == nil || after == UInt8(ascii: " "))
                 && ["path", "file", "name", "relative", "what"].contains { key in

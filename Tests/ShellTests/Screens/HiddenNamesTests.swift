@@ -203,6 +203,69 @@ struct HiddenNamesTests {
         #expect(text.contains(" here") && text.contains("path=/var/lib/sluice/staging"))
     }
 
+    @Test("a stem alone is hidden as the value of any field, and in other scripts wherever it is a word")
+    func stems() {
+        let foreign = ["москва", "ünïcödé", "北京大学校园", "北京", "한국어동물원", "عربية"]
+        for stem in foreign + ["meadow", "GX010042", "holiday film"] {
+            let names = Self.hidden([File(folders: [], name: "\(stem).mp4")])
+            let text = names.hide(in: ["context  n=\(stem).mp4, t=\(stem), u=\(stem)"])[0]
+            let mark = text.mark.trimmingLast(".mp4")
+            #expect(!mark.isEmpty && text == "context  n=\(mark).mp4, t=\(mark), u=\(mark)", "\(stem): \(text)")
+            if foreign.contains(stem) {
+                #expect(names.hide(in: ["lost \(stem) today"]) == ["lost \(mark) today"], "\(stem)")
+            }
+        }
+        let stay = ["lost a meadow today, t=meadows", "destination=nas verb=check"]
+        let names = Self.hidden(["meadow.mp4", "check.mp4"].map { File(folders: [], name: $0) })
+        #expect(names.hide(in: stay) == stay)
+    }
+
+    @Test("a name, its path and its relative path are hidden in base 64, also in that of addresses and without padding")
+    func coded() {
+        for ending in ["mp4", "mpeg", "mp"] {
+            let file = File(folders: ["Annabel"], name: "ab?de>Quail.\(ending)")
+            let names = Self.hidden([file])
+            let mark = names.hide(in: [file.name])[0]
+            for text in [file.name, file.relative, file.path] {
+                let plain = base64(Array(text.utf8))
+                let ofAddress = plain.replacing("+", with: "-").replacing("/", with: "_")
+                for form in [plain, ofAddress] {
+                    for written in [form, form.replacing("=", with: ""), form.replacing("=", with: "%3D")] {
+                        let line = names.hide(in: ["Upload-Metadata: filename \(written),filetype dmlkZW8="])[0]
+                        #expect(line == "Upload-Metadata: filename \(mark),filetype dmlkZW8=", "\(text): \(written)")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("bytes that are not UTF-8 may be repeated as U+FFFD")
+    func replaced() {
+        let names = Self.hidden([
+            File(folders: [], name: "bad\\xff\\xfePlatypus.mp4"), File(folders: [], name: "cut\\xe2\\x82 Okapi.mp4"),
+        ])
+        for name in [
+            "bad\u{FFFD}\u{FFFD}Platypus.mp4", "cut\u{FFFD} Okapi.mp4", "cut\u{FFFD}\u{FFFD} Okapi.mp4",
+            "cut\u{FFFD}+Okapi.mp4",
+        ] {
+            for line in ["lost NAME today", "lost \(Self.root)/NAME: gone", "lost NAME.xmp today"] {
+                let text = names.hide(in: [line.replacing("NAME", with: name)])[0]
+                #expect(!text.mark.isEmpty && text == line.replacing("NAME", with: text.mark), "\(name): \(text)")
+            }
+        }
+    }
+
+    @Test("what is before and after a line feed in a name is hidden alone, where it is long")
+    func lineFeed() {
+        let names = Self.hidden([File(folders: [], name: "Walrus song\\x0aNarwhal line.mp4")])
+        for part in ["Walrus song", "Narwhal line.mp4", "Narwhal line"] {
+            let text = names.hide(in: ["lost \(part) today"])[0]
+            #expect(!text.mark.isEmpty && text == "lost \(text.mark) today", "\(part): \(text)")
+        }
+        let short = Self.hidden([File(folders: [], name: "a line\\x0aof.mp4")])
+        #expect(short.hide(in: ["lost a line of it"]) == ["lost a line of it"])
+    }
+
     @Test("files of one name have marks of their own, which begin alike")
     func twins() {
         let names = Self.hidden([File(folders: ["one"], name: "clip.mp4"), File(folders: ["two"], name: "clip.mp4")])
