@@ -26,7 +26,9 @@ struct PageAssetTests {
             #expect(response.status == 200, "\(name)")
             // The transport has decompressed it.
             let file = try Files.read(Self.folder.appending(FilePath(name)), limit: 1 << 20)
-            #expect(response.body == file, "\(name)")
+            // Both are too long for a message.
+            let isSame = response.body == file
+            #expect(isSame, "\(name)")
             #expect(response.headers["Content-Type"]?.contains("octet-stream") == false, "\(name)")
         }
         await scene.end()

@@ -33,9 +33,14 @@ function mayAsk(id) {
   return performance.now() >= (without.get(id) ?? -Infinity) + (isMissing ? ASK_AGAIN : TRY_AGAIN);
 }
 
+/** Asks for the pictures in view that may be asked for by now. */
+function askAgain() {
+  for (const thumbnail of seen) thumbnail.show(true);
+}
+
 subscribe("stale", () => {
   forget();
-  for (const thumbnail of seen) thumbnail.show(true);
+  askAgain();
 });
 /** Pictures that are in view and not loaded, in the order in which they came there, and how many are loading. */
 const waiting = new Set();
@@ -99,7 +104,7 @@ export class Thumbnail {
       if (without.size > 2000) forget();
       without.set(id, performance.now());
       this.ended(picture, false);
-      setTimeout(() => this.id === id && this.show(this.isInView), TRY_AGAIN + 100);
+      setTimeout(askAgain, TRY_AGAIN + 100);
     });
     this.node.append(picture);
     setAttribute(picture, "src", thumbnailAddress(id));

@@ -62,7 +62,7 @@ class UploadsView {
       await this.reload();
       if (document.activeElement === document.body) this.list.focus(0);
     } });
-    this.stale = element("p", { class: "notice stale", hidden: true, role: "status" }, icon("retry"),
+    this.stale = element("p", { class: "notice", hidden: true, role: "status" }, icon("retry"),
       "Uploads were added or have ended. ", refresh);
     this.message = element("div", { class: "empty", hidden: true });
     this.counted = element("p", { class: "quiet", role: "status" });
@@ -71,10 +71,10 @@ class UploadsView {
     this.selection = element("div", group);
     this.tools = element("div", { class: "buttons" });
     this.filters = this.buildFilters();
+    const offers = element("div", { class: "offers" }, this.selection, this.stale);
     const title = element("h1", { tabindex: "-1" }, this.isHistory ? "History" : "Queue");
     fill(root, element("div", { class: "heading" }, title, this.counted, this.tools),
-      this.isHistory && this.buildLists(), this.filters, this.selection, this.result, this.stale, this.list.node,
-      this.message);
+      this.isHistory && this.buildLists(), this.filters, offers, this.result, this.list.node, this.message);
     this.showTools();
   }
 
