@@ -5,7 +5,6 @@ import time
 
 from playwright.sync_api import expect
 
-from page_server import Refused
 from support import PageTest
 
 
@@ -52,9 +51,7 @@ class ThumbnailTest(PageTest):
     def test_a_file_without_a_picture_keeps_its_icon_and_is_not_asked_for_again(self):
         self.answer = lambda reference: None
         page = self.sign_in("queue")
-        # The page asks a second time for the status, which a picture does not tell.
-        self.wait(lambda: len(self.asked) > 6 and all(self.asked.count(each) == 2 for each in list(self.asked)),
-                  "all are refused")
+        self.wait(lambda: self.running == 0 and len(self.asked) > 3, "all are refused")
         self.assertEqual(page.locator(".row .thumbnail.loaded").count(), 0)
         expect(page.locator(".row .thumbnail .icon").first).to_be_visible()
         first = list(self.asked)
@@ -67,20 +64,6 @@ class ThumbnailTest(PageTest):
         new = self.daemon.receive({"name": "brand-new.mp4"}, 10)["uploads"][0]["id"]
         self.wait(lambda: new in self.asked, "the newest is asked for")
         self.assertEqual([each for each in self.asked[len(first):] if each in first], [])
-
-    def test_one_that_cannot_be_made_now_is_asked_for_again_as_the_daemon_says(self):
-        def busy(reference):
-            raise Refused(503, "unavailable", "no picture now: none is made while uploads are held",
-                          [("Retry-After", "1")])
-
-        pictures, self.answer = self.answer, busy
-        page = self.sign_in("queue")
-        self.wait(lambda: self.running == 0 and len(set(self.asked)) > 3, "all are refused for now")
-        expect(page.locator(".row .thumbnail .icon").first).to_be_visible()
-        self.assertEqual(page.locator(".row .thumbnail.loaded").count(), 0)
-        self.assertLessEqual(self.most, 2)
-        self.answer = pictures
-        expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
 
     def test_the_drawer_shows_a_large_one(self):
         page = self.sign_in("queue")
