@@ -30,6 +30,8 @@ package struct StatusView: Codable, Sendable, Hashable {
     package var limit: Int64?
     /// The exceptions that persons made for a while.
     package var exceptions: [OverrideView]?
+    /// The uploads that wait, held or not, in the order of their folders and destinations.
+    package var queue: [QueuedView]?
     /// The holds on waiting uploads: several for a folder and destination where conditions tell the files apart.
     package var classes: [ClassView]?
     /// In the order of the configuration; absent without any.
@@ -39,8 +41,8 @@ package struct StatusView: Codable, Sendable, Hashable {
         version: String, pid: Int32, startedAt: String, starting: Bool, counts: Counts, filesTotal: Int, filesDone: Int,
         bytesTotal: Int64, bytesDone: Int64, rate: Int64, eta: Int64? = nil, paused: [PauseView], folders: [FolderView],
         destinations: [DestinationView], staging: StagingView, warnings: [String], seq: Int64, settling: [SettlingView],
-        overflows: Int, limit: Int64? = nil, exceptions: [OverrideView]? = nil, classes: [ClassView]? = nil,
-        hooks: [HookView]? = nil
+        overflows: Int, limit: Int64? = nil, exceptions: [OverrideView]? = nil, queue: [QueuedView]? = nil,
+        classes: [ClassView]? = nil, hooks: [HookView]? = nil
     ) {
         self.version = version
         self.pid = pid
@@ -63,8 +65,25 @@ package struct StatusView: Codable, Sendable, Hashable {
         self.overflows = overflows
         self.limit = limit
         self.exceptions = exceptions
+        self.queue = queue
         self.classes = classes
         self.hooks = hooks
+    }
+}
+
+/// Uploads from one folder to one destination that wait, held or not. Those with an attempt are not among them.
+package struct QueuedView: Codable, Sendable, Hashable {
+    package var folder: String
+    package var destination: String
+    package var waiting: Int
+    /// The sizes of their files together.
+    package var bytes: Int64
+
+    package init(folder: String, destination: String, waiting: Int, bytes: Int64) {
+        self.folder = folder
+        self.destination = destination
+        self.waiting = waiting
+        self.bytes = bytes
     }
 }
 

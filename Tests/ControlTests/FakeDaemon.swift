@@ -358,6 +358,10 @@ extension StatusView {
                 folder: "front", path: "/srv/front/long.mp4", size: 48_000_000, since: "2026-11-20T07:58:00.000Z",
                 reason: "another process has it open for writing", rate: 1_250_000, overdue: false)
         ], overflows: 0,
+        queue: [
+            QueuedView(folder: "back", destination: "archive", waiting: 1, bytes: 31_000_000),
+            QueuedView(folder: "front", destination: "archive", waiting: 2, bytes: 96_000_000),
+        ],
         classes: [
             ClassView(
                 folder: "front", destination: "archive", waiting: 2,

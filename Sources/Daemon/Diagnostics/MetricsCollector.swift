@@ -70,10 +70,12 @@ struct MetricsCollector: Sendable {
             }
         }
         // Includes destinations that are no longer configured: their uploads wait for a person.
-        for tally in try await context.store.read({ try $0.lists.tallies() })
-        where states.contains(tally.state) && tally.uploads > 0 {
-            view.set(.queueItems, [tally.destination, tally.state.rawValue], tally.uploads)
-            view.set(.queueBytes, [tally.destination, tally.state.rawValue], max(0, tally.bytes))
+        let tallies = try await context.store.read { try $0.lists.tallies() }.filter {
+            states.contains($0.state) && $0.uploads > 0
+        }
+        for (labels, tallies) in Dictionary(grouping: tallies, by: { [$0.destination, $0.state.rawValue] }) {
+            view.set(.queueItems, labels, tallies.reduce(0) { $0 + $1.uploads })
+            view.set(.queueBytes, labels, max(0, tallies.reduce(0) { $0 + $1.bytes }))
         }
         for (name, time) in try await context.store.read({ try $0.lists.oldestOngoing() }) {
             view.set(.oldest, [name], time)

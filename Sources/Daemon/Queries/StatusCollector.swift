@@ -78,7 +78,7 @@ struct StatusCollector: Sendable {
             seq: await context.store.seq,
             settling: files.prefix(Self.maxSettling).map { settlingView($0) }, overflows: watcher.overflows(),
             limit: bandwidth.rate, exceptions: now.overrides.records.map { OverrideView($0) },
-            classes: try await classViews(parts), hooks: await hookViews(now))
+            queue: StatusParts.queue(tallies), classes: try await classViews(parts), hooks: await hookViews(now))
     }
 
     private func hookViews(_ now: PolicySnapshot) async -> [HookView]? {

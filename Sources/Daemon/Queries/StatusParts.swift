@@ -9,6 +9,26 @@ struct StatusParts {
     /// The decisions of policy at that moment.
     let now: PolicySnapshot
 
+    /// The uploads that wait for a slot or for the end of their holds, or to be staged.
+    static func queue(_ tallies: [Tally]) -> [QueuedView] {
+        var views: [QueuedView] = []
+        // In their order two of one folder and destination are neighbours.
+        for tally in tallies where (tally.state == .queued || tally.state == .staging) && tally.uploads > 0 {
+            if let last = views.indices.last, views[last].folder == tally.folder,
+                views[last].destination == tally.destination
+            {
+                views[last].waiting += tally.uploads
+                views[last].bytes += tally.bytes
+            } else {
+                views.append(
+                    QueuedView(
+                        folder: tally.folder, destination: tally.destination, waiting: tally.uploads,
+                        bytes: tally.bytes))
+            }
+        }
+        return views
+    }
+
     /// The classes whose uploads wait.
     ///
     /// - Parameter begun: How many of them have begun; needed only where the hold spares those.

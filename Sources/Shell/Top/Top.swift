@@ -48,7 +48,7 @@ private actor TopLoop {
         case tick
         case facts(Result<TopFacts, any Error>)
         case answer(String, isError: Bool)
-        case done(String, isError: Bool)
+        case done(TopCommands.Answer)
         case page(TopState.Page)
         /// The process goes on after it was stopped.
         case resumed
@@ -63,9 +63,7 @@ private actor TopLoop {
     /// Whether something has changed since the question that is under way.
     private var asksAgain = false
     private var askedAt: MonotonicTime
-    /// The commands that were not answered yet, which are sent one after another.
-    private var unanswered = 0
-    private var lastCommand: Task<Void, Never>?
+    private var commands = TopCommands()
     private var drawn: [String] = []
     private var drawnSize = (width: 0, height: 0)
     private let clocks = SystemClocks()
@@ -79,6 +77,8 @@ private actor TopLoop {
     private static let patience: Duration = .seconds(8)
     /// The same for what a person asks for.
     private static let commandPatience: Duration = .seconds(15)
+    /// How long the end of `top` waits for the answers to commands.
+    private static let lastPatience: Duration = .seconds(2)
     /// The alternate screen, without a cursor (xterm, private modes 1049 and 25).
     private static let ownScreen = "\u{1B}[?1049h\u{1B}[?25l\u{1B}[2J"
     /// The screen of the shell, with its cursor.
@@ -94,6 +94,15 @@ private actor TopLoop {
     }
 
     func run() async throws {
+        try await show()
+        // What was asked for before the last key is done: the connection ends with the program.
+        let count = commands.unanswered
+        if await !commands.end(within: Self.lastPatience) {
+            call.console.error("sluice top: \(TopScreen.unanswered(count)), and may not have been done")
+        }
+    }
+
+    private func show() async throws {
         let terminal = try RawTerminal()
         defer {
             try? call.console.raw(Self.mainScreen)  // if the terminal is gone, neither is seen
@@ -153,7 +162,7 @@ private actor TopLoop {
             // Those of another list were asked for before a person changed it.
             if new.list == state.list {
                 facts = new
-                state.show(new.uploads, isCurrent: !asksAgain && unanswered == 0)
+                state.show(new.uploads, isCurrent: !asksAgain && commands.unanswered == 0)
             }
             answered()
         case .facts(.failure(let error)):
@@ -161,9 +170,9 @@ private actor TopLoop {
             state.lost = TopState.Loss(since: state.lost?.since ?? call.now(), error)
             answered()
         case .answer(let text, let isError): state.answer = (text: text, isError: isError)
-        case .done(let text, let isError):
-            unanswered -= 1
-            state.answer = (text: text, isError: isError)
+        case .done(let answer):
+            commands.answered()
+            state.answer = (text: answer.text, isError: answer.isError)
             ask()
         case .page(let page): state.page = page
         }
@@ -212,33 +221,25 @@ private actor TopLoop {
             // It may be the list that is known.
             if facts.list == state.list { state.show(facts.uploads, isCurrent: false) }
             ask()
-        case .overview: state.page = TopState.Page(title: "Overview", lines: screen.overview)
         case .why(let upload):
             answer { client, console, now in
                 .page(
                     TopState.Page(
-                        title: "Why", lines: whyLines(try await client.why(upload.id), console, now: now)))
+                        title: "Why, at \(LocalTime(now).clock)",
+                        content: .text(whyLines(try await client.why(upload.id), console, now: now))))
             }
         case .show(let upload):
             answer { client, console, now in
                 .page(
                     TopState.Page(
-                        title: upload.id, lines: detailLines(try await client.show(upload.id), console, now: now)))
+                        title: "\(upload.id), at \(LocalTime(now).clock)",
+                        content: .text(detailLines(try await client.show(upload.id), console, now: now))))
             }
         case .run(let command, let upload):
-            unanswered += 1
-            let (client, before, report) = (client, lastCommand, report)
-            // The next one may take back what this one does.
-            lastCommand = Task {
-                await before?.value
-                do {
-                    let done = try await awaiting(atMost: Self.commandPatience) {
-                        try await Self.run(command, upload, client)
-                    }
-                    report.yield(.done(done, isError: false))
-                } catch let error as TimeLimitError {
-                    report.yield(.done("\(TopState.words(error)); it may still do this", isError: true))
-                } catch { report.yield(.done(TopState.words(error), isError: true)) }
+            commands.send(at: call.now(), within: Self.commandPatience) { [client] in
+                try await Self.run(command, upload, client)
+            } report: { [report] in
+                report.yield(.done($0))
             }
         }
     }
@@ -280,8 +281,8 @@ private actor TopLoop {
 
     private var screen: TopScreen {
         TopScreen(
-            facts: facts, state: state, console: call.console, now: call.now(), width: call.console.width,
-            height: min(call.console.height, 500))
+            facts: facts, state: state, commands: commands, console: call.console, now: call.now(),
+            width: call.console.width, height: min(call.console.height, 500))
     }
 
     private func draw() throws {

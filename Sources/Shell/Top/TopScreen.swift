@@ -6,6 +6,7 @@ internal import Linux
 struct TopScreen {
     let facts: TopFacts
     let state: TopState
+    var commands = TopCommands()
     let console: Console
     let now: WallTime
     let width: Int
@@ -81,12 +82,7 @@ struct TopScreen {
         if status.rate > 0 { words.append(console.styled(Units.rate(status.rate), .cyan)) }
         if let left = status.eta { words.append("\(Units.duration(left)) left") }
         var lines = [words.joined(separator: "  ")]
-        if let lost = state.lost {
-            lines.append(
-                console.styled(
-                    "\(lost.headline) since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
-                        + "\(LocalTime(facts.at).clock); asking again every second.", .red))
-        }
+        lines += lossLines
         let notices = notices
         let most = max(1, height / 6)
         lines += notices.prefix(notices.count > most ? most - 1 : most).map { console.styled($0, .yellow) }
@@ -94,6 +90,16 @@ struct TopScreen {
             lines.append(console.styled("… \(notices.count - most + 1) more warnings: o shows all", .yellow))
         }
         return lines + [""]
+    }
+
+    /// One line while the daemon cannot be asked.
+    private var lossLines: [String] {
+        guard let lost = state.lost else { return [] }
+        return [
+            console.styled(
+                "\(lost.headline) since \(LocalTime(lost.since).clock): \(printable(lost.reason)). Below is what it said at "
+                    + "\(LocalTime(facts.at).clock); asking again every second.", .red)
+        ]
     }
 
     private var notices: [String] {
@@ -183,12 +189,7 @@ struct TopScreen {
             lines.append(title(name))
             lines += content.map { "  " + $0 }
         }
-        panel(
-            "QUEUE",
-            (status.classes ?? []).map { one in
-                "\(one.waiting) from \(printable(one.folder)) to \(printable(one.destination))  "
-                    + console.styled(holdText(one.hold, now), .yellow)
-            })
+        panel("QUEUE", (status.queue ?? []).flatMap(queueLines))
         panel("DESTINATIONS", status.destinations.map(destinationText))
         panel("FOLDERS", status.folders.map(folderText))
         panel("WAYS", routeLines(facts.routes, console))
@@ -201,6 +202,17 @@ struct TopScreen {
                     + (staging.cap.map { " of \(Units.bytes($0))" } ?? "") + ", \(Units.bytes(staging.free)) free"
             ] + [staging.hold].compactMap { $0 }.map { console.styled(holdText($0, now), .yellow) })
         return lines
+    }
+
+    /// What waits from a folder to a destination, and each hold with the number of its uploads unless it has all.
+    private func queueLines(_ one: QueuedView) -> [String] {
+        let text =
+            "\(one.waiting) from \(printable(one.folder)) to \(printable(one.destination)), \(Units.bytes(one.bytes))"
+        let held = (facts.status.classes ?? []).filter { $0.folder == one.folder && $0.destination == one.destination }
+        if let first = held.first, held.count == 1, first.waiting == one.waiting {
+            return [text + "  " + console.styled(holdText(first.hold, now), .yellow)]
+        }
+        return [text] + held.map { "  \($0.waiting) of them  " + console.styled(holdText($0.hold, now), .yellow) }
     }
 
     private func destinationText(_ one: DestinationView) -> String {
@@ -237,11 +249,29 @@ struct TopScreen {
     private var footer: [String] {
         if let question = state.question { return questionLines(question.text).map { console.styled($0, .bold) } }
         if let answer = state.answer { return [console.styled(printable(answer.text), answer.isError ? .red : .green)] }
-        return [
-            console.styled(
-                "q quit  ? keys  Tab \(state.list.rawValue)  o overview  w why  Enter show  p pause  r resume  "
-                    + "t retry  c cancel  + - priority", .dim)
-        ]
+        // Most are answered before anyone can read this.
+        if let since = commands.since, now >= since.advanced(by: .seconds(1)) {
+            return [console.styled(Self.unanswered(commands.unanswered), .yellow)]
+        }
+        return [console.styled(keys, .dim)]
+    }
+
+    /// As many keys as have room, each whole; `?` shows the others.
+    private var keys: String {
+        var line = "q quit"
+        for key in [
+            "? keys", "Tab \(state.list.rawValue)", "o overview", "w why", "Enter show", "p pause", "r resume",
+            "t retry", "c cancel", "+ - priority",
+        ] {
+            let longer = "\(line)  \(key)"
+            if displayWidth(longer) > width { break }
+            line = longer
+        }
+        return line
+    }
+
+    static func unanswered(_ count: Int) -> String {
+        count == 1 ? "1 command is not answered yet" : "\(count) commands are not answered yet"
     }
 
     /// A question in as many lines as it needs, at most half of the screen. The keys that answer it are always there:
@@ -280,11 +310,17 @@ struct TopScreen {
 
     // MARK: Pages
 
-    private var pageRoom: Int { max(1, height - 2) }
+    private var pageRoom: Int { max(1, height - 2 - lossLines.count) }
 
     /// The lines of the page that is open, as many as it takes in this window.
     var pageText: [String] {
-        (state.page?.lines ?? []).flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }.flatMap {
+        let lines =
+            switch state.page?.content {
+            case .text(let lines): lines
+            case .overview: overview
+            case nil: [String]()
+            }
+        return lines.flatMap { $0.split(separator: "\n", omittingEmptySubsequences: false) }.flatMap {
             line -> [String] in
             let line = Self.oneLine(String(line))
             if displayWidth(line) <= width { return [line] }
@@ -304,6 +340,7 @@ struct TopScreen {
         let filling = Array(repeating: "", count: max(0, pageRoom - shown.count))
         let more = text.count > offset + pageRoom
         let foot = console.styled(more ? "down: more  any other key: back" : "any key: back", .dim)
-        return ([console.styled(page.title, .bold)] + shown + filling + [foot]).map { fitted(Self.oneLine($0)) }
+        let above = [console.styled(page.title, .bold)] + lossLines + shown + filling
+        return (above.prefix(max(0, height - 1)) + [foot]).map { fitted(Self.oneLine($0)) }
     }
 }

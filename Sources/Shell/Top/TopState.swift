@@ -7,8 +7,14 @@ internal import Linux
 struct TopState: Sendable {
     /// Text over the whole screen, which may be scrolled.
     struct Page: Sendable {
+        enum Content: Sendable {
+            case text([String])
+            /// All warnings, and all that stands below the uploads, as the daemon says it last.
+            case overview
+        }
+
         var title: String
-        var lines: [String]
+        var content: Content
         var offset = 0
     }
 
@@ -22,8 +28,6 @@ struct TopState: Sendable {
     /// What the loop has to do after a key.
     enum Effect: Hashable, Sendable {
         case none, quit, refresh
-        /// A page with all that stands below the uploads.
-        case overview
         case run(Command, upload: UploadView?)
         case why(UploadView), show(UploadView)
     }
@@ -116,7 +120,7 @@ struct TopState: Sendable {
     ///   - rows: The number of rows of a screen.
     ///   - count: The lines of the page in this window, if one is open.
     mutating func press(
-        _ key: TopKey, _ uploads: [UploadView], page rows: Int, of count: Int? = nil
+        _ key: TopKey, _ uploads: [UploadView], page rows: Int, of count: Int = 0
     ) -> Effect {
         answer = nil
         if key == .interrupt { return .quit }
@@ -124,7 +128,7 @@ struct TopState: Sendable {
             self.question = nil
             return key == .letter("y") ? .run(question.command, upload: question.upload) : .none
         }
-        if let page { return pressInPage(key, rows, of: count ?? page.lines.count) }
+        if page != nil { return pressInPage(key, rows, of: count) }
         let now = index(in: uploads)
         switch key {
         case .up, .letter("k"): move(to: now - 1, uploads)
@@ -140,8 +144,8 @@ struct TopState: Sendable {
             (chosen, row) = (nil, 0)
             return .refresh
         case .letter("q"): return .quit
-        case .letter("o"): return .overview
-        case .letter("?"), .letter("h"): page = Page(title: "Keys", lines: Self.help)
+        case .letter("o"): page = Page(title: "Overview", content: .overview)
+        case .letter("?"), .letter("h"): page = Page(title: "Keys", content: .text(Self.help))
         case .letter("P"): question = Question(command: .pauseAll)
         case .letter("R"): question = Question(command: .resumeAll)
         default: return pressOnUpload(key, upload(in: uploads), isEmpty: uploads.isEmpty)

@@ -256,12 +256,16 @@ package struct UploadLists<Access> {
     package func tallies(folder: String? = nil, destination: String? = nil) throws -> [Tally] {
         try tx.connection.all(
             """
-            SELECT destination, state, sum(uploads), sum(bytes) FROM tally
-            WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR destination = ?2) GROUP BY destination, state
+            SELECT folder, destination, state, sum(uploads), sum(bytes) FROM tally
+            WHERE (?1 IS NULL OR folder = ?1) AND (?2 IS NULL OR destination = ?2) GROUP BY 1, 2, 3 ORDER BY 1, 2
             """, [.init(folder), .init(destination)]
         ) { row in
-            (row.text(0), UploadState(rawValue: row.text(1)), Int(row.integer(2)), row.integer(3))
-        }.compactMap { row in row.1.map { Tally(destination: row.0, state: $0, uploads: row.2, bytes: row.3) } }
+            UploadState(rawValue: row.text(2)).map {
+                Tally(
+                    folder: row.text(0), destination: row.text(1), state: $0, uploads: Int(row.integer(3)),
+                    bytes: row.integer(4))
+            }
+        }.compactMap { $0 }
     }
 
     /// The creation time of the oldest unfinished upload, by destination: one index look-up for each class and state.

@@ -90,7 +90,7 @@ struct ShownStateTests {
     @Test("counts have an entry for each list, and none for the history")
     func counts() {
         let states: [UploadState] = [.staging, .queued, .uploading, .completed, .failed, .cancelled, .removed]
-        let counts = Counts(states.map { Tally(destination: "nas", state: $0, uploads: 2, bytes: 0) })
+        let counts = Counts(states.map { Tally(folder: "cam", destination: "nas", state: $0, uploads: 2, bytes: 0) })
         #expect(counts.ongoing == 6)
         #expect([counts.completed, counts.failed, counts.cancelled] == [2, 2, 2])
     }

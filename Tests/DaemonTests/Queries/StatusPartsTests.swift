@@ -53,13 +53,31 @@ struct StatusPartsTests {
         #expect(parts.classes(held(hold), begun: [Self.cam: 1]).map(\.waiting) == [3])
     }
 
+    @Test("the queue counts what waits from each folder to each destination, also while it is staged, and nothing else")
+    func queue() {
+        func tally(_ folder: String, _ destination: String, _ state: UploadState, _ uploads: Int) -> Tally {
+            Tally(folder: folder, destination: destination, state: state, uploads: uploads, bytes: Int64(uploads) * 10)
+        }
+        let queue = StatusParts.queue([
+            tally("cam", "cloud", .queued, 4), tally("cam", "nas", .completed, 9), tally("cam", "nas", .queued, 2),
+            tally("cam", "nas", .staging, 1), tally("cam", "nas", .uploading, 5), tally("door", "cloud", .failed, 3),
+            tally("door", "nas", .queued, 0), tally("yard", "nas", .staging, 7),
+        ])
+        #expect(
+            queue == [
+                QueuedView(folder: "cam", destination: "cloud", waiting: 4, bytes: 40),
+                QueuedView(folder: "cam", destination: "nas", waiting: 3, bytes: 30),
+                QueuedView(folder: "yard", destination: "nas", waiting: 7, bytes: 70),
+            ])
+    }
+
     @Test("a destination is shown with its hold, its waiting uploads, its traffic and its space")
     func destination() throws {
         let tallies = [
-            Tally(destination: "nas", state: .queued, uploads: 2, bytes: 0),
-            Tally(destination: "nas", state: .staging, uploads: 1, bytes: 0),
-            Tally(destination: "nas", state: .uploading, uploads: 5, bytes: 0),
-            Tally(destination: "cloud", state: .queued, uploads: 7, bytes: 0),
+            Tally(folder: "cam", destination: "nas", state: .queued, uploads: 2, bytes: 0),
+            Tally(folder: "cam", destination: "nas", state: .staging, uploads: 1, bytes: 0),
+            Tally(folder: "cam", destination: "nas", state: .uploading, uploads: 5, bytes: 0),
+            Tally(folder: "cam", destination: "cloud", state: .queued, uploads: 7, bytes: 0),
         ]
         let today = Spending(bytes: 30, received: 4)
         let parts = StatusParts(

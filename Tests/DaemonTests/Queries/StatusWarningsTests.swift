@@ -30,10 +30,10 @@ struct StatusWarningsTests {
     @Test("uploads to a destination that is not configured are counted by destination")
     func unknownDestinations() {
         let tallies = [
-            Tally(destination: "gone", state: .queued, uploads: 2, bytes: 0),
-            Tally(destination: "gone", state: .staging, uploads: 1, bytes: 0),
-            Tally(destination: "nas", state: .queued, uploads: 5, bytes: 0),
-            Tally(destination: "old", state: .queued, uploads: 0, bytes: 0),
+            Tally(folder: "cam", destination: "gone", state: .queued, uploads: 2, bytes: 0),
+            Tally(folder: "cam", destination: "gone", state: .staging, uploads: 1, bytes: 0),
+            Tally(folder: "cam", destination: "nas", state: .queued, uploads: 5, bytes: 0),
+            Tally(folder: "cam", destination: "old", state: .queued, uploads: 0, bytes: 0),
         ]
         let warnings = StatusWarnings.ofUnknownDestinations(tallies, known: ["nas"])
         #expect(warnings.count == 1)

@@ -71,7 +71,8 @@ struct TopTests {
         let text = Self.screen(Self.facts(3), width: 160, height: 60).lines.map(withoutStyles).joined(separator: "\n")
         for word in [
             "3 ongoing", "1 failed", "11.0 MB/s", "paused: folder back", "warning: staging is on a memory file system",
-            "2 from front to archive", "nas.example does not answer", "archive  by wan0, from 192.0.2.7",
+            "2 from front to archive, 96.0 MB  destination: nas.example does not answer", "1 from back to archive",
+            "archive  by wan0, from 192.0.2.7",
             "archive  not by wwan0: metered, and policy forbids that", "QUOTAS", "300 GB free", "clip 0.mp4",
         ] { #expect(text.contains(word), "\(word) is not in:\n\(text)") }
     }
@@ -81,15 +82,66 @@ struct TopTests {
         var state = TopState()
         let screen = Self.screen(Self.facts(100), state, width: 80, height: 24)
         #expect(screen.lines.contains { $0.contains("more lines: o shows all") })
-        #expect(state.press(.letter("o"), [], page: 5) == .overview)
-        let text = screen.overview.map(withoutStyles).joined(separator: "\n")
+        #expect(state.press(.letter("o"), [], page: 5) == .none)
+        let page = Self.screen(Self.facts(100), state, width: 80, height: 24)
+        let text = page.pageText.map(withoutStyles).joined(separator: "\n")
         for word in ["paused: folder back", "DESTINATIONS", "WAYS", "QUOTAS", "300 GB free"] {
             #expect(text.contains(word), "\(word) is not in:\n\(text)")
         }
-        state.page = TopState.Page(title: "Overview", lines: screen.overview)
-        let page = Self.screen(Self.facts(100), state, width: 80, height: 24)
         #expect(page.lines.count == 24 && page.lines.allSatisfy { displayWidth($0) <= 80 })
         #expect(TopState.help.contains { $0.hasPrefix("o ") })
+    }
+
+    @Test("an open overview shows what the daemon says now; a lost daemon shows over every page")
+    func liveOverview() {
+        var (facts, state) = (Self.facts(100), TopState())
+        #expect(state.press(.letter("o"), [], page: 5) == .none)
+        facts.status.staging.free = 7_000_000_000
+        func text(_ height: Int = 40) -> [String] {
+            Self.screen(facts, state, width: 120, height: height).lines.map(withoutStyles)
+        }
+        #expect(text().contains { $0.contains("7.0 GB free") })
+        state.lost = TopState.Loss(since: Self.now, Self.absence)
+        for page in [state.page, TopState.Page(title: "Why", content: .text(["it is held"]))] {
+            state.page = page
+            #expect(text().contains { $0.hasPrefix("No daemon since") })
+            for height in 1...5 { #expect(text(height).count == height) }
+        }
+    }
+
+    @Test(
+        "the line of keys shows as many as have room, each whole",
+        arguments: [(80, "r resume"), (40, "o overview"), (200, "+ - priority")])
+    func keyLine(width: Int, last: String) {
+        let line = Self.screen(Self.facts(3), width: width, height: 24).lines.last.map(withoutStyles)
+        #expect(line?.hasPrefix("q quit  ? keys  Tab ongoing  o overview") == true)
+        #expect(line?.hasSuffix(last) == true, "\(line ?? "")")
+    }
+
+    @Test("the queue shows what waits by folder and destination, and each hold with the number of uploads it binds")
+    func queue() {
+        var facts = Self.facts(1)
+        let hold = HoldView(kind: .metered, since: "2026-11-20T07:59:00.000Z", text: "wwan0 costs")
+        let other = HoldView(kind: .quota, since: "2026-11-20T07:59:00.000Z", text: "the quota is used up")
+        facts.status.queue = [
+            QueuedView(folder: "a", destination: "nas", waiting: 7, bytes: 70_000_000),
+            QueuedView(folder: "b", destination: "nas", waiting: 5, bytes: 50_000_000),
+            QueuedView(folder: "c", destination: "nas", waiting: 3, bytes: 30_000_000),
+        ]
+        facts.status.classes = [
+            ClassView(folder: "b", destination: "nas", waiting: 5, hold: hold),
+            ClassView(folder: "c", destination: "nas", waiting: 1, hold: hold),
+            ClassView(folder: "c", destination: "nas", waiting: 1, hold: other),
+            ClassView(folder: "a", destination: "cloud", waiting: 7, hold: other),
+        ]
+        let lines = Self.screen(facts, width: 160, height: 60).lines.map(withoutStyles)
+        let queue = lines.drop { $0 != "QUEUE" }.dropFirst().prefix { $0.hasPrefix("  ") }
+        #expect(
+            Array(queue) == [
+                "  7 from a to nas, 70.0 MB", "  5 from b to nas, 50.0 MB  metered: wwan0 costs",
+                "  3 from c to nas, 30.0 MB", "    1 of them  metered: wwan0 costs",
+                "    1 of them  quota: the quota is used up",
+            ])
     }
 
     @Test("a pause names the command that ends it", arguments: ["all", "folder", "destination"])
@@ -127,7 +179,6 @@ struct TopTests {
         #expect(press(.letter("t")) == .run(.retry, upload: uploads[1]))
         #expect(press(.letter("w")) == .why(uploads[1]))
         #expect(press(.enter) == .show(uploads[1]))
-        #expect(press(.letter("o")) == .overview)
         #expect(press(.letter("c")) == .none)
         let foot = Self.screen(
             TopFacts(status: .sample, uploads: uploads, routes: .sample, quotas: [], at: Self.now), state, width: 80,
@@ -281,8 +332,9 @@ struct TopTests {
         var state = TopState()
         state.page = TopState.Page(
             title: "Why",
-            lines: [console.styled("/srv/録画/front door.mp4", .bold)] + ["  " + words.joined(separator: " ")]
-                + (0..<30).map { "line\($0)\nnext\($0)" })
+            content: .text(
+                [console.styled("/srv/録画/front door.mp4", .bold)] + ["  " + words.joined(separator: " ")]
+                    + (0..<30).map { "line\($0)\nnext\($0)" }))
         for (width, height) in [(20, 5), (40, 12), (80, 24), (300, 90)] {
             var (state, seen) = (state, Set<String>())
             for _ in 0..<1_000 {

@@ -1,0 +1,89 @@
+import API
+import Core
+import Linux
+import Testing
+
+@testable import Shell
+
+/// The commands of `top` on their way to the daemon.
+@Suite("Commands of top")
+struct TopCommandsTests {
+    private static let now = WallTime(milliseconds: 0)
+
+    /// Takes the answers in their order.
+    private let answers: AsyncStream<TopCommands.Answer>
+    private let report: AsyncStream<TopCommands.Answer>.Continuation
+
+    init() { (answers, report) = AsyncStream.makeStream() }
+
+    private func send(
+        _ commands: inout TopCommands, within limit: Duration = .seconds(60), at now: WallTime = Self.now,
+        _ work: @escaping @Sendable () async throws -> String
+    ) {
+        commands.send(at: now, within: limit, work) { [report] in report.yield($0) }
+    }
+
+    /// Work that a daemon never answers.
+    @Sendable private static func silence() async throws -> String {
+        let (never, end) = AsyncStream<Void>.makeStream()
+        for await _ in never {}
+        end.finish()
+        throw CancellationError()
+    }
+
+    @Test("commands are sent one after another, and each is answered")
+    func order() async {
+        var commands = TopCommands()
+        let (gate, opening) = AsyncStream<Void>.makeStream()
+        send(&commands) {
+            for await _ in gate { break }
+            return "first"
+        }
+        send(&commands) { throw Refusal(.conflict, "second is refused") }
+        send(&commands, at: Self.now.advanced(by: .seconds(5))) { "third" }
+        #expect(commands.unanswered == 3 && commands.since == Self.now)
+        opening.yield()
+        var answers = self.answers.makeAsyncIterator()
+        for (text, isError) in [("first", false), ("second is refused", true), ("third", false)] {
+            let answer = await answers.next()
+            #expect(answer?.text == text && answer?.isError == isError)
+            commands.answered()
+        }
+        #expect(commands.unanswered == 0 && commands.since == nil)
+        #expect(await commands.end(within: .seconds(60)))
+    }
+
+    @Test("after a command without an answer those that waited behind it are not sent, and later ones are")
+    func silent() async {
+        var commands = TopCommands()
+        send(&commands, within: .milliseconds(20), Self.silence)
+        for _ in 0..<2 {
+            send(&commands) {
+                Issue.record("it was sent")
+                return "sent"
+            }
+        }
+        var answers = self.answers.makeAsyncIterator()
+        #expect(await answers.next()?.text.hasSuffix("it may still do this") == true)
+        commands.answered()
+        for _ in 0..<2 {
+            let answer = await answers.next()
+            #expect(answer?.isError == true && answer?.text.hasPrefix("not sent") == true)
+            commands.answered()
+        }
+        send(&commands) { "sent again" }
+        #expect(await answers.next()?.text == "sent again")
+    }
+
+    @Test("the end waits for the commands that are under way, and says when it gave up")
+    func end() async {
+        var commands = TopCommands()
+        #expect(await commands.end(within: .seconds(60)))
+        send(&commands) { "done" }
+        #expect(await commands.end(within: .seconds(60)))
+        var answers = self.answers.makeAsyncIterator()
+        #expect(await answers.next()?.text == "done")
+        send(&commands, Self.silence)
+        #expect(await !commands.end(within: .milliseconds(20)))
+    }
+}
