@@ -190,7 +190,8 @@ struct StoreTests {
         }
         let tallied = try await scene.store.read { try $0.lists.tallies() }.filter { $0.uploads != 0 }
         #expect(
-            Dictionary(uniqueKeysWithValues: tallied.map { ("\($0.folder) \($0.destination) \($0.state)", $0.uploads) }) == counted)
+            Dictionary(uniqueKeysWithValues: tallied.map { ("\($0.folder) \($0.destination) \($0.state)", $0.uploads) })
+                == counted)
         let staged = try await scene.store.rows(UploadFilter.all).filter { $0.asset.state == .staged }
         #expect(
             try await scene.store.read { try $0.staging.totalBytes() } == Int64(Set(staged.map(\.asset.id)).count * 100)

@@ -8,40 +8,13 @@ import Testing
 /// `top`: its keys, and what it shows in windows of any size.
 @Suite("top")
 struct TopTests {
-    private static let now = WallTime(rfc3339: "2026-11-20T08:00:00Z") ?? WallTime(milliseconds: 0)
-
-    private static let absence = ControlError.notRunning(
-        socket: "/run/sluice/control.sock", reason: "the socket exists, but no daemon listens on it")
-
-    private static func upload(_ number: Int, _ state: ShownState = .waiting, priority: Int = 0) -> UploadView {
-        var view = UploadView.sample()
-        view.id = "01JD3K8QWEDJ3T069W6KMA\(number + 1000)"
-        view.name = "clip \(number).mp4"
-        view.relative = view.name
-        view.state = state
-        view.priority = priority
-        return view
-    }
-
-    private static func facts(_ count: Int) -> TopFacts {
-        TopFacts(
-            status: .sample, uploads: (0..<count).map { upload($0) }, routes: .sample, quotas: [.sample], at: now)
-    }
-
-    private static func screen(
-        _ facts: TopFacts, _ state: TopState = TopState(), width: Int, height: Int
-    ) -> TopScreen {
-        TopScreen(
-            facts: facts, state: state, console: Screen().console(colour: true), now: now, width: width, height: height)
-    }
-
     @Test("in a window of any size there are exactly its lines, and none is wider", arguments: [0, 1, 7, 150])
     func sizes(uploads: Int) {
         var state = TopState()
         for isLost in [false, true] {
-            if isLost { state.lost = TopState.Loss(since: Self.now, Self.absence) }
+            if isLost { state.lost = TopState.Loss(since: TopSample.now, TopSample.absence) }
             for (width, height) in [(20, 5), (40, 12), (80, 24), (132, 43), (300, 90), (1, 1)] {
-                let lines = Self.screen(Self.facts(uploads), state, width: width, height: height).lines
+                let lines = TopSample.screen(TopSample.facts(uploads), state, width: width, height: height).lines
                 #expect(lines.count == height, "\(width) x \(height)")
                 for line in lines { #expect(displayWidth(line) <= width, "\(width) x \(height): \(line)") }
             }
@@ -50,25 +23,28 @@ struct TopTests {
 
     @Test("the chosen upload stays on the screen while a person moves through a long list")
     func choice() {
-        let facts = Self.facts(100)
+        let facts = TopSample.facts(100)
         var state = TopState()
         for key in [TopKey.down, .pageDown, .last, .pageUp, .up, .first] + Array(repeating: .down, count: 30) {
-            let screen = Self.screen(facts, state, width: 100, height: 20)
+            let screen = TopSample.screen(facts, state, width: 100, height: 20)
             #expect(state.press(key, facts.uploads, page: screen.rows) == .none)
             let name = facts.uploads[state.index(in: facts.uploads)].name
-            let chosen = Self.screen(facts, state, width: 100, height: 20).lines.filter { $0.contains("\u{1B}[7m") }
+            let chosen = TopSample.screen(facts, state, width: 100, height: 20).lines.filter {
+                $0.contains("\u{1B}[7m")
+            }
             #expect(chosen.count == 1 && chosen[0].contains(name), "\(name): \(chosen)")
         }
         // It is the same upload when others arrive above it.
         let before = facts.uploads[state.index(in: facts.uploads)].id
         var more = facts
-        more.uploads.insert(contentsOf: (200..<210).map { Self.upload($0) }, at: 0)
+        more.uploads.insert(contentsOf: (200..<210).map { TopSample.upload($0) }, at: 0)
         #expect(more.uploads[state.index(in: more.uploads)].id == before)
     }
 
     @Test("everything that the daemon reports has its place: holds, ways, quotas, disk, pauses and warnings")
     func content() {
-        let text = Self.screen(Self.facts(3), width: 160, height: 60).lines.map(withoutStyles).joined(separator: "\n")
+        let text = TopSample.screen(TopSample.facts(3), width: 160, height: 60).lines.map(withoutStyles).joined(
+            separator: "\n")
         for word in [
             "3 ongoing", "1 failed", "11.0 MB/s", "paused: folder back", "warning: staging is on a memory file system",
             "2 from front to archive, 96.0 MB  destination: nas.example does not answer", "1 from back to archive",
@@ -80,10 +56,10 @@ struct TopTests {
     @Test("what has no room below many uploads is in the overview, which a key opens also without an upload")
     func overview() {
         var state = TopState()
-        let screen = Self.screen(Self.facts(100), state, width: 80, height: 24)
+        let screen = TopSample.screen(TopSample.facts(100), state, width: 80, height: 24)
         #expect(screen.lines.contains { $0.contains("more lines: o shows all") })
         #expect(state.press(.letter("o"), [], page: 5) == .none)
-        let page = Self.screen(Self.facts(100), state, width: 80, height: 24)
+        let page = TopSample.screen(TopSample.facts(100), state, width: 80, height: 24)
         let text = page.pageText.map(withoutStyles).joined(separator: "\n")
         for word in ["paused: folder back", "DESTINATIONS", "WAYS", "QUOTAS", "300 GB free"] {
             #expect(text.contains(word), "\(word) is not in:\n\(text)")
@@ -94,14 +70,14 @@ struct TopTests {
 
     @Test("an open overview shows what the daemon says now; a lost daemon shows over every page")
     func liveOverview() {
-        var (facts, state) = (Self.facts(100), TopState())
+        var (facts, state) = (TopSample.facts(100), TopState())
         #expect(state.press(.letter("o"), [], page: 5) == .none)
         facts.status.staging.free = 7_000_000_000
         func text(_ height: Int = 40) -> [String] {
-            Self.screen(facts, state, width: 120, height: height).lines.map(withoutStyles)
+            TopSample.screen(facts, state, width: 120, height: height).lines.map(withoutStyles)
         }
         #expect(text().contains { $0.contains("7.0 GB free") })
-        state.lost = TopState.Loss(since: Self.now, Self.absence)
+        state.lost = TopState.Loss(since: TopSample.now, TopSample.absence)
         for page in [state.page, TopState.Page(title: "Why", content: .text(["it is held"]))] {
             state.page = page
             #expect(text().contains { $0.hasPrefix("No daemon since") })
@@ -113,14 +89,14 @@ struct TopTests {
         "the line of keys shows as many as have room, each whole",
         arguments: [(80, "r resume"), (40, "o overview"), (200, "+ - priority")])
     func keyLine(width: Int, last: String) {
-        let line = Self.screen(Self.facts(3), width: width, height: 24).lines.last.map(withoutStyles)
+        let line = TopSample.screen(TopSample.facts(3), width: width, height: 24).lines.last.map(withoutStyles)
         #expect(line?.hasPrefix("q quit  ? keys  Tab ongoing  o overview") == true)
         #expect(line?.hasSuffix(last) == true, "\(line ?? "")")
     }
 
     @Test("the queue shows what waits by folder and destination, and each hold with the number of uploads it binds")
     func queue() {
-        var facts = Self.facts(1)
+        var facts = TopSample.facts(1)
         let hold = HoldView(kind: .metered, since: "2026-11-20T07:59:00.000Z", text: "wwan0 costs")
         let other = HoldView(kind: .quota, since: "2026-11-20T07:59:00.000Z", text: "the quota is used up")
         facts.status.queue = [
@@ -134,7 +110,7 @@ struct TopTests {
             ClassView(folder: "c", destination: "nas", waiting: 1, hold: other),
             ClassView(folder: "a", destination: "cloud", waiting: 7, hold: other),
         ]
-        let lines = Self.screen(facts, width: 160, height: 60).lines.map(withoutStyles)
+        let lines = TopSample.screen(facts, width: 160, height: 60).lines.map(withoutStyles)
         let queue = lines.drop { $0 != "QUEUE" }.dropFirst().prefix { $0.hasPrefix("  ") }
         #expect(
             Array(queue) == [
@@ -149,64 +125,25 @@ struct TopTests {
         let name = scope == "all" ? nil : "nas"
         let pause = PauseView(scope: scope, name: name, since: "2026-11-20T07:30:00.000Z")
         let command = name.map { "sluice resume --\(scope) \($0)" } ?? "sluice resume"
-        #expect(pauseText(pause, Self.now).hasSuffix(", until `\(command)`"))
-        var facts = Self.facts(1)
+        #expect(pauseText(pause, TopSample.now).hasSuffix(", until `\(command)`"))
+        var facts = TopSample.facts(1)
         facts.status.paused = [pause]
-        let lines = Self.screen(facts, width: 160, height: 40).lines.map(withoutStyles)
+        let lines = TopSample.screen(facts, width: 160, height: 40).lines.map(withoutStyles)
         #expect(lines.contains { $0.hasSuffix("until `\(command)`") }, "\(lines)")
     }
 
     @Test("without a terminal all uploads are printed, whole and without escape sequences")
     func plain() {
-        let lines = TopScreen.plain(Self.facts(40), Screen().console(), now: Self.now)
+        let lines = TopScreen.plain(TopSample.facts(40), Screen().console(), now: TopSample.now)
         #expect(lines.filter { $0.contains("clip ") }.count == 40)
         #expect(!lines.joined().contains("\u{1B}") && !lines.joined().contains("…"))
     }
 
-    @Test("a command concerns the chosen upload; what ends one needs a yes")
-    func commands() {
-        let uploads = [Self.upload(0), Self.upload(1, priority: 1000)]
-        var state = TopState()
-        func press(_ keys: TopKey...) -> TopState.Effect {
-            var effect = TopState.Effect.none
-            for key in keys { effect = state.press(key, uploads, page: 10) }
-            return effect
-        }
-        #expect(press(.letter("p")) == .run(.pause, upload: uploads[0]))
-        #expect(press(.down, .letter("r")) == .run(.resume, upload: uploads[1]))
-        #expect(press(.letter("+")) == .run(.priority(1000), upload: uploads[1]))
-        #expect(press(.letter("-")) == .run(.priority(999), upload: uploads[1]))
-        #expect(press(.letter("t")) == .run(.retry, upload: uploads[1]))
-        #expect(press(.letter("w")) == .why(uploads[1]))
-        #expect(press(.enter) == .show(uploads[1]))
-        #expect(press(.letter("c")) == .none)
-        let foot = Self.screen(
-            TopFacts(status: .sample, uploads: uploads, routes: .sample, quotas: [], at: Self.now), state, width: 80,
-            height: 24
-        ).lines.last
-        #expect(foot?.contains("Cancel: clip 1.mp4") == true)
-        #expect(press(.letter("n")) == .none)
-        #expect(press(.letter("y")) == .none)
-        #expect(press(.letter("c"), .letter("y")) == .run(.cancel, upload: uploads[1]))
-        #expect(press(.letter("x"), .letter("y")) == .run(.remove, upload: uploads[1]))
-        for (key, command) in [("P", .pauseAll), ("R", .resumeAll)] as [(Character, TopState.Command)] {
-            #expect(press(.letter(key)) == .none)
-            #expect(press(.letter("n")) == .none)
-            #expect(press(.letter(key), .letter("y")) == .run(command, upload: nil))
-        }
-        #expect(press(.letter("c"), .interrupt) == .quit)
-        #expect(press(.escape) == .none && state.question == nil)
-        #expect(press(.tab) == .refresh && state.list == .failed)
-        #expect(press(.letter("?")) == .none && state.page?.title == "Keys")
-        #expect(press(.letter("q")) == .none && state.page == nil)
-        #expect(press(.letter("q")) == .quit)
-    }
-
     @Test("a question is answerable in a window of any size: it has more lines, and loses its middle before its keys")
     func questions() {
-        var upload = Self.upload(1)
+        var upload = TopSample.upload(1)
         upload.name = "a rather long name\u{1B}[2J of a recording 録画 of the front door.mp4"
-        var facts = Self.facts(3)
+        var facts = TopSample.facts(3)
         facts.uploads[0] = upload
         for key in "cxPR" {
             var state = TopState()
@@ -215,7 +152,7 @@ struct TopTests {
             for (width, height) in [
                 (20, 5), (20, 24), (21, 6), (40, 12), (80, 24), (5, 4), (9, 4), (9, 7), (7, 1), (3, 1),
             ] {
-                let lines = Self.screen(facts, state, width: width, height: height).lines.map(withoutStyles)
+                let lines = TopSample.screen(facts, state, width: width, height: height).lines.map(withoutStyles)
                 #expect(lines.count == height, "\(width) x \(height)")
                 #expect(lines.allSatisfy { displayWidth($0) <= width }, "\(width) x \(height): \(lines)")
                 #expect(lines.last?.hasSuffix("y/n") == true, "\(width) x \(height): \(lines)")
@@ -227,82 +164,16 @@ struct TopTests {
         }
     }
 
-    @Test("with an empty list no key does anything to an upload")
-    func empty() {
-        var state = TopState()
-        for letter in "prtwicx+-jkgG" { #expect(state.press(.letter(letter), [], page: 5) == .none) }
-        for key in [TopKey.up, .down, .pageUp, .pageDown, .first, .last, .enter] {
-            #expect(state.press(key, [], page: 5) == .none)
-        }
-    }
-
-    @Test("a chosen upload that has left the list is not replaced by the one in its row until a person chooses again")
-    func gone() throws {
-        let uploads = (0..<4).map { Self.upload($0) }
-        var state = TopState()
-        state.show(uploads, isCurrent: true)
-        // A new upload above the first one, before any key.
-        let more = [Self.upload(9)] + uploads
-        state.show(more, isCurrent: true)
-        #expect(state.press(.letter("p"), more, page: 5) == .run(.pause, upload: uploads[0]))
-        #expect(state.press(.down, uploads, page: 5) == .none)
-        let left = [uploads[0], uploads[2], uploads[3]]
-        state.show(left, isCurrent: true)
-        for key in [TopKey.enter] + "iwprt+-cx".map({ .letter($0) }) {
-            #expect(state.press(key, left, page: 5) == .none && state.question == nil && state.page == nil)
-            #expect(state.answer?.isError == true && state.answer?.text.contains("choose another") == true)
-        }
-        var facts = Self.facts(0)
-        facts.uploads = left
-        #expect(!Self.screen(facts, state, width: 100, height: 20).lines.contains { $0.contains("\u{1B}[7m") })
-        // The row is where it was.
-        var other = state
-        #expect(other.press(.up, left, page: 5) == .none && other.upload(in: left) == uploads[0])
-        #expect(state.press(.down, left, page: 5) == .none && state.upload(in: left) == uploads[2])
-        #expect(state.press(.letter("t"), left, page: 5) == .run(.retry, upload: uploads[2]))
-        // Where nothing is left to be mistaken, the next upload is chosen.
-        state.show([], isCurrent: true)
-        state.show([uploads[3]], isCurrent: true)
-        #expect(state.upload(in: [uploads[3]]) == uploads[3])
-    }
-
-    @Test("a question concerns the upload that it names, also when another has come into its row")
-    func questionStays() {
-        let uploads = [Self.upload(0), Self.upload(1)]
-        var state = TopState()
-        state.show(uploads, isCurrent: true)
-        #expect(state.press(.letter("c"), uploads, page: 5) == .none)
-        state.show([uploads[1]], isCurrent: true)
-        #expect(state.press(.letter("y"), [uploads[1]], page: 5) == .run(.cancel, upload: uploads[0]))
-    }
-
-    @Test("a priority is raised from the one that was asked for last, whatever the daemon shows until then")
-    func priorities() {
-        let uploads = [Self.upload(0, priority: 4), Self.upload(1)]
-        var state = TopState()
-        state.show(uploads, isCurrent: true)
-        func press(_ key: Character) -> TopState.Effect { state.press(.letter(key), uploads, page: 5) }
-        for priority in [5, 6, 7] { #expect(press("+") == .run(.priority(priority), upload: uploads[0])) }
-        #expect(press("-") == .run(.priority(6), upload: uploads[0]))
-        state.show(uploads, isCurrent: false)
-        #expect(press("+") == .run(.priority(7), upload: uploads[0]))
-        #expect(state.press(.down, uploads, page: 5) == .none)
-        #expect(press("-") == .run(.priority(-1), upload: uploads[1]))
-        // Another client may have set it.
-        state.show(uploads, isCurrent: true)
-        #expect(press("-") == .run(.priority(-1), upload: uploads[1]))
-    }
-
     @Test("an ongoing upload with an error shows the hold for which it waits, a failed one the error")
     func waits() {
-        var facts = Self.facts(1)
+        var facts = TopSample.facts(1)
         facts.uploads[0].error = ErrorView(
             kind: "network", code: "timeout", message: "no answer", retryable: true, at: "2026-11-20T07:59:00.000Z")
         facts.uploads[0].holds = [
             HoldView(kind: .backoff, since: "2026-11-20T07:59:00.000Z", text: "tries again after an error")
         ]
         func text() -> String {
-            Self.screen(facts, width: 200, height: 30).lines.map(withoutStyles).joined(separator: "\n")
+            TopSample.screen(facts, width: 200, height: 30).lines.map(withoutStyles).joined(separator: "\n")
         }
         #expect(text().contains("backoff: tries again after an error") && !text().contains("timeout: no answer"))
         facts.uploads[0].list = Shown(.failed)
@@ -311,18 +182,20 @@ struct TopTests {
 
     @Test("while a file is copied the bar is that of the copy, with its word, and DONE is that of the upload")
     func staging() {
-        var facts = Self.facts(1)
+        var facts = TopSample.facts(1)
         facts.uploads[0].progress.fraction = 0
         facts.uploads[0].staging = StagingRunView(
             path: "/cam/a.mp4", work: "copying", fraction: 0.5, done: 50, total: 100)
-        let line = Self.screen(facts, width: 200, height: 30).lines.map(withoutStyles).first {
+        let line = TopSample.screen(facts, width: 200, height: 30).lines.map(withoutStyles).first {
             $0.contains("clip 0.mp4")
         }
         #expect(line?.contains("copying [######......]") == true && line?.contains(" 0%") == true, "\(line ?? "")")
         #expect(line?.contains("50%") == false)
         facts.uploads[0].staging?.fraction = nil
         #expect(
-            Self.screen(facts, width: 200, height: 30).lines.contains { $0.contains("copying") && !$0.contains("[#") })
+            TopSample.screen(facts, width: 200, height: 30).lines.contains {
+                $0.contains("copying") && !$0.contains("[#")
+            })
     }
 
     @Test("a page is read whole in a window of any size: long lines are broken, and the last one can be reached")
@@ -338,7 +211,7 @@ struct TopTests {
         for (width, height) in [(20, 5), (40, 12), (80, 24), (300, 90)] {
             var (state, seen) = (state, Set<String>())
             for _ in 0..<1_000 {
-                let screen = Self.screen(Self.facts(7), state, width: width, height: height)
+                let screen = TopSample.screen(TopSample.facts(7), state, width: width, height: height)
                 let lines = screen.lines.map(withoutStyles)
                 #expect(lines.count == height && lines.allSatisfy { displayWidth($0) <= width })
                 let text = lines.dropFirst().dropLast().flatMap { $0.split(separator: " ") }.map(String.init)
@@ -349,7 +222,7 @@ struct TopTests {
             }
             #expect(seen.isSuperset(of: words + ["line29", "next29", "door.mp4"]), "\(width) x \(height)")
             // The last screen is full, and one key leads up from there.
-            let last = Self.screen(Self.facts(7), state, width: width, height: height)
+            let last = TopSample.screen(TopSample.facts(7), state, width: width, height: height)
             #expect(state.press(.up, [], page: last.rows, of: last.pageText.count) == .none)
             #expect(state.page?.offset == max(0, last.pageText.count - last.rows - 1))
         }
@@ -358,16 +231,16 @@ struct TopTests {
     @Test(
         "until the daemon has told the uploads of a list it is not called empty, and no upload of another one is in it")
     func otherList() {
-        let facts = Self.facts(3)
+        let facts = TopSample.facts(3)
         var state = TopState()
         state.show(facts.uploads, isCurrent: true)
         #expect(state.press(.tab, facts.uploads, page: 5) == .refresh)
         func text() -> String {
-            Self.screen(facts, state, width: 100, height: 30).lines.map(withoutStyles).joined(separator: "\n")
+            TopSample.screen(facts, state, width: 100, height: 30).lines.map(withoutStyles).joined(separator: "\n")
         }
         #expect(text().contains("failed uploads\n  …") && !text().contains("clip") && !text().contains("  none"))
-        #expect(Self.screen(facts, state, width: 100, height: 30).uploads.isEmpty)
-        state.lost = TopState.Loss(since: Self.now, Self.absence)
+        #expect(TopSample.screen(facts, state, width: 100, height: 30).uploads.isEmpty)
+        state.lost = TopState.Loss(since: TopSample.now, TopSample.absence)
         #expect(text().contains("failed uploads\n  not known without the daemon"))
         for _ in 1..<TopState.lists.count { _ = state.press(.tab, [], page: 5) }
         #expect(text().contains("clip 0.mp4"))
@@ -376,14 +249,14 @@ struct TopTests {
     @Test("a daemon that refuses this user, or that cannot be understood, is not said to be absent")
     func losses() {
         let cases: [(ControlError, String)] = [
-            (Self.absence, "No daemon since "), (.ended(last: nil), "No daemon since "),
+            (TopSample.absence, "No daemon since "), (.ended(last: nil), "No daemon since "),
             (.denied(socket: "/run/sluice/control.sock"), "No access to the daemon since "),
             (.protocolFault("it is no JSON"), "No answer that can be read since "),
         ]
         for (error, headline) in cases {
             var state = TopState()
-            state.lost = TopState.Loss(since: Self.now, error)
-            let lines = Self.screen(Self.facts(1), state, width: 200, height: 30).lines.map(withoutStyles)
+            state.lost = TopState.Loss(since: TopSample.now, error)
+            let lines = TopSample.screen(TopSample.facts(1), state, width: 200, height: 30).lines.map(withoutStyles)
             #expect(lines.contains { $0.hasPrefix(headline) && $0.contains("\(error)") }, "\(lines)")
         }
     }
