@@ -33,3 +33,10 @@ enum TopSample {
             facts: facts, state: state, console: Screen().console(colour: true), now: now, width: width, height: height)
     }
 }
+
+extension QuotaView {
+    static let sample = QuotaView(
+        place: "policy", text: "20 GB a day", counts: "bytes", direction: "sent", limit: 20_000_000_000,
+        used: 5_000_000_000, reserved: 0, left: 15_000_000_000, from: "2026-11-20T00:00:00.000Z",
+        until: "2026-11-21T00:00:00.000Z")
+}
