@@ -168,19 +168,55 @@ struct WebSessionTests {
         #expect(sessions.session(.cookie, sessions.text(.cookie, of: fresh)) == nil)
     }
 
-    @Test("however many sign-ins have ended, none of them is good again, and newer ones are good")
+    @Test("however many sign-ins of a client have ended, none is good again, newer ones are, and other clients stay")
     func manyEnded() throws {
-        let clocks = ManualClocks()
-        let sessions = WebSessions(key: Self.key, isSecure: false, clocks: clocks)
-        var all: [WebSessions.Session] = []
-        for _ in 0..<4_200 {
-            all.append(sessions.begin(Self.operators, secret: nil))
-            try sessions.end(all[all.count - 1])
+        let (folder, clocks) = (TemporaryFolder(), ManualClocks())
+        let secret = Array("another one, only to look".utf8)
+        for (sessions, count) in [
+            (WebSessions(key: Self.key, isSecure: false, clocks: clocks), 4_200),
+            (try WebSessions(in: folder.path, isSecure: false, clocks: clocks), EndedSessions.most + 20),
+        ] {
+            // Of another client, of a link of the same name, and of a link to look that this name has given away.
+            let others = [
+                sessions.begin(Self.operators, secret: secret), sessions.begin(Self.viewers, secret: nil),
+                sessions.begin(ControlClientIdentity(name: Self.viewers.name, role: .operate), secret: secret),
+            ]
+            let own = sessions.begin(Self.viewers, secret: secret)
             clocks.advance(by: .seconds(1))
+            var all: [WebSessions.Session] = []
+            for _ in 0..<count {
+                all.append(sessions.begin(Self.viewers, secret: secret))
+                try sessions.end(all[all.count - 1])
+                clocks.advance(by: .seconds(1))
+            }
+            let fresh = sessions.begin(Self.viewers, secret: secret)
+            func isGood(_ session: WebSessions.Session, _ sessions: WebSessions) -> Bool {
+                sessions.session(.cookie, sessions.text(.cookie, of: session)) == session
+            }
+            func expectEnds(_ sessions: WebSessions) {
+                #expect(!all.contains { isGood($0, sessions) } && isGood(fresh, sessions))
+                #expect(others.allSatisfy { isGood($0, sessions) })
+                // The price of so many: the client that has ended them signs in again.
+                #expect(!isGood(own, sessions))
+            }
+            expectEnds(sessions)
+            if count < 4_200 { expectEnds(try WebSessions(in: folder.path, isSecure: false, clocks: clocks)) }
         }
-        let fresh = sessions.begin(Self.operators, secret: nil)
-        #expect(all.allSatisfy { sessions.session(.cookie, sessions.text(.cookie, of: $0)) == nil })
-        #expect(sessions.session(.cookie, sessions.text(.cookie, of: fresh)) == fresh)
+        #expect(try FileStatus(at: folder.path.appending("web.ended")).size < 20_000)
+    }
+
+    @Test("sign-ins that end at the same time are all in the file")
+    func endedTogether() async throws {
+        let (folder, clocks) = (TemporaryFolder(), ManualClocks())
+        func open() throws -> WebSessions { try WebSessions(in: folder.path, isSecure: false, clocks: clocks) }
+        let sessions = try open()
+        let all = (0..<40).map { _ in sessions.begin(Self.operators, secret: nil) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for session in all { group.addTask { try await blocking { try sessions.end(session) } } }
+            try await group.waitForAll()
+        }
+        let again = try open()
+        #expect(all.allSatisfy { again.session(.cookie, again.text(.cookie, of: $0)) == nil })
     }
 
     // MARK: At the server

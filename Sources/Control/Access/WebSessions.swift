@@ -126,7 +126,7 @@ package final class WebSessions: Sendable {
     /// Ends a session for every browser and program that has one of its texts. Waits for the disk.
     ///
     /// - Throws: If it ended only until the next restart.
-    func end(_ session: Session) throws(SystemError) { try ended.add(session.id, until: session.until) }
+    func end(_ session: Session) throws(SystemError) { try ended.add(session) }
 
     func text(_ purpose: Purpose, of session: Session) -> String {
         let content = [
@@ -145,11 +145,12 @@ package final class WebSessions: Sendable {
         let fields = content.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         guard fields.count == 6, let role = ControlRole(rawValue: fields[0]), let origin = Origin(rawValue: fields[1]),
             let until = Int64(fields[3]).map({ WallTime(milliseconds: $0) }), isNow(before: until),
-            let name = bytes(hexadecimal: fields[5]), !ended.contains(fields[4], until: until)
+            let name = bytes(hexadecimal: fields[5])
         else { return nil }
-        return Session(
+        let session = Session(
             client: ControlClientIdentity(name: String(decoding: name, as: UTF8.self), role: role), origin: origin,
             mark: fields[2], until: until, id: fields[4])
+        return ended.contains(session) ? nil : session
     }
 
     /// Whether a session that ends then may be good now. One that began while the clock was ahead would be good for
