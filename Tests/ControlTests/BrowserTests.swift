@@ -188,7 +188,7 @@ struct BrowserTests {
         await scene.end()
     }
 
-    @Test("on a loopback address without TLS the names of `hosts` are for a proxy, elsewhere for the address itself")
+    @Test("names of `hosts` are for a proxy on a loopback address without TLS, except `localhost`, which a tunnel has")
     func links() throws {
         func link(_ listen: String, isTLS: Bool = false, _ hosts: [String]) throws -> (
             here: [String], proxied: [String]?
@@ -203,6 +203,16 @@ struct BrowserTests {
         let proxied = try link("127.0.0.1:8484", ["nas.example", "2001:db8::1"])
         #expect(proxied.here == ["http://127.0.0.1:8484/"])
         #expect(proxied.proxied == ["https://nas.example/", "https://[2001:db8::1]/"])
+        // A tunnel's end is on another machine, with another port perhaps, and has no certificate.
+        let tunnel = try link("127.0.0.1:8484", ["localhost", "nas.localhost", "127.0.0.1", "::1"])
+        #expect(tunnel.here == ["localhost", "nas.localhost", "[::1]", "127.0.0.1"].map { "http://\($0):8484/" })
+        #expect(tunnel.proxied == nil)
+        let both = try link("[::1]:8484", ["nas.example", "localhost"])
+        #expect(both.here == ["http://localhost:8484/", "http://[::1]:8484/"])
+        #expect(both.proxied == ["https://nas.example/"])
+        #expect(try link("localhost:8484", ["localhost"]).here == ["http://localhost:8484/"])
+        let everywhere = try link("0.0.0.0:8484", ["localhost"])
+        #expect(everywhere.here.filter { $0 == "http://localhost:8484/" }.count == 1)
         #expect(try link("localhost:8484", []).here == ["http://localhost:8484/"])
         #expect(try link("localhost:8484", []).proxied == nil)
         let own = try link("127.0.0.1:8484", isTLS: true, ["nas.example"])

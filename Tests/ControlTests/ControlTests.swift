@@ -245,12 +245,12 @@ struct ControlTests {
     @Test("a user who is neither root nor in the daemon's group may read but not change")
     func access() async throws {
         let access = SocketAccess(user: 100, group: 200) { user, group in user == 300 && group == 200 }
-        #expect(await access.mayChange(.init(user: 0, group: 0)))
-        #expect(await access.mayChange(.init(user: 100, group: 1)))
-        #expect(await access.mayChange(.init(user: 5, group: 200)))
-        #expect(await access.mayChange(.init(user: 300, group: 1)))
-        #expect(await access.mayChange(.init(user: 301, group: 1)) == false)
-        #expect(await access.mayChange(.init(address: "127.0.0.1")) == false)
+        #expect(try await access.mayChange(.init(user: 0, group: 0)))
+        #expect(try await access.mayChange(.init(user: 100, group: 1)))
+        #expect(try await access.mayChange(.init(user: 5, group: 200)))
+        #expect(try await access.mayChange(.init(user: 300, group: 1)))
+        #expect(try await access.mayChange(.init(user: 301, group: 1)) == false)
+        #expect(try await access.mayChange(.init(address: "127.0.0.1")) == false)
 
         let daemon = FakeDaemon([.sample()])
         let service = ControlService(daemon, authorizer: access)
@@ -292,6 +292,38 @@ struct ControlTests {
         #expect(await access.name(of: command) == "camera")
         #expect(await access.name(of: request("GET", "/", user: 101)) == "user 101")
         service.subscribers.end()
+    }
+
+    @Test("accounts that do not answer keep no command from its answer: a number is the name, and a change is refused")
+    func hangingAccounts() async throws {
+        let isReleased = ConditionLock(false)
+        @Sendable func hang() { isReleased.wait { $0 ? () : nil } }
+        defer { isReleased.changeForAll { $0 = true } }
+        let access = SocketAccess(
+            user: 100, group: 200,
+            isMember: { _, _ in
+                hang()
+                return true
+            },
+            accountName: { _ in
+                hang()
+                return "camera"
+            }, memberships: SlowDisk(timeout: .milliseconds(20)), names: SlowDisk(timeout: .milliseconds(20)))
+        let service = ControlService(FakeDaemon(), authorizer: access)
+        func status(group: UInt32) async -> Int {
+            let request = WebRequest(
+                method: "POST", path: "/v1/pause", rawTarget: "/v1/pause", query: [:], headers: [:],
+                peer: WebPeer(user: 101, group: group))
+            return await service.reply(to: request, body: .collected(Array(#"{"all":true}"#.utf8))).status
+        }
+        // The second of each finds a lookup that has not returned.
+        for _ in 0..<2 {
+            #expect(await status(group: 200) == 202)
+            #expect(await status(group: 1) == 403)
+        }
+        let peer = WebPeer(user: 101, group: 1)
+        let request = WebRequest(method: "GET", path: "/", rawTarget: "/", query: [:], headers: [:], peer: peer)
+        #expect(await access.name(of: request) == "user 101")
     }
 
     @Test("group membership is read from the accounts of the machine")
