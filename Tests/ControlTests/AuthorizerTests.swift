@@ -157,6 +157,42 @@ struct AuthorizerTests {
         #expect(try reason(["host": "localhost:80"]).contains("`control.hosts`"))
     }
 
+    /// The requests in the description of the API, and whether the cookie is enough for each.
+    private static func described() throws -> [(method: String, path: String, takesCookie: Bool)] {
+        let bytes = try Files.read(Repository.root.appending("docs/api/openapi.yaml"), limit: 1 << 20)
+        var found: [(method: String, path: String, takesCookie: Bool)] = []
+        var path = ""
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
+            if let match = line.wholeMatch(of: /\ \ - cookie: .*/) {
+                Issue.record("the cookie is enough for all requests: \(match.0)")
+            } else if let match = line.wholeMatch(of: /\ \ (\/\S+):/) {
+                path = String(match.1).replacing(/\{\w+\}/, with: "a")
+            } else if let match = line.wholeMatch(of: /\ {4}(get|post|put|patch|delete):/) {
+                found.append((match.1.uppercased(), path, false))
+            } else if line.hasPrefix("      security:"), let last = found.indices.last {
+                // `{}`: none is needed.
+                found[last].takesCookie = line.contains("{cookie: []}") || line.contains("{}")
+            }
+        }
+        return found
+    }
+
+    @Test("the description of the API says for which requests the cookie of a browser is enough")
+    func describedCookies() async throws {
+        let sessions = WebSessions(isSecure: false, clocks: ManualClocks())
+        let door = try await authorizer(listen: "127.0.0.1:8484", sessions: sessions) { "s3cret" }
+        let cookie = sessions.text(.cookie, of: sessions.begin(WebSessionTests.operators, secret: nil))
+        let headers = [
+            "host": "127.0.0.1:8484", "cookie": "\(sessions.cookieName)=\(cookie)", "sec-fetch-site": "same-origin",
+        ]
+        let described = try Self.described()
+        #expect(described.count > 40 && described.contains { $0.takesCookie } && described.contains { !$0.takesCookie })
+        for (method, path, takesCookie) in described {
+            let isAccepted = door.denial(of: request(headers, method, path)) == nil
+            #expect(isAccepted == takesCookie, "\(method) \(path)")
+        }
+    }
+
     @Test("a client with the role `view` may read, and may change nothing")
     func roles() async throws {
         let door = try await authorizer(names: ["nas.local"], viewer: "only to look") { "s3cret" }
