@@ -81,7 +81,10 @@ package struct ThumbnailMaker: Sendable {
                 // many recordings is at their end.
                 "-i", "file:/proc/self/fd/\(number)", "-an", "-sn", "-dn", "-frames:v", "1", "-filter_threads", "1",
                 "-vf",
-                "scale=\(side):\(side):force_original_aspect_ratio=decrease,format=yuvj420p", "-map_metadata", "-1",
+                // Of a line, the shorter side keeps one pixel.
+                "scale=w='clip(round(\(side)*iw/ih),1,\(side))':h='clip(round(\(side)*ih/iw),1,\(side))',"
+                    + "format=yuvj420p",
+                "-map_metadata", "-1",
                 "-threads", "1", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", "pipe:1",
             ]
             return try run(words, number, atMost: Self.mostBytes, isStopped: isStopped)
@@ -114,8 +117,8 @@ package struct ThumbnailMaker: Sendable {
             case .stopped where isStopped(): throw .stopped
             case .status, .signal, .stopped:
                 throw .unreadable(
-                    "ffmpeg cannot read the file: \(error); it is broken, larger than 100 megapixels, or needs more than "
-                        + "\(Self.memory) of memory")
+                    "ffmpeg cannot read the file: \(error); it has no picture, is broken, larger than 100 megapixels, "
+                        + "or needs more than \(Self.memory) of memory")
             }
         }
     }

@@ -106,6 +106,36 @@ struct ThumbnailMakerTests {
             + [0, 0, 0, 0]
     }
 
+    /// A grey BMP with 24 bits for a pixel.
+    private static func grey(_ width: UInt32, _ height: UInt32) -> [UInt8] {
+        func bytes(_ numbers: UInt32...) -> [UInt8] {
+            numbers.flatMap { number in (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } }
+        }
+        let size = (width * 3 + 3) / 4 * 4 * height
+        return Array("BM".utf8) + bytes(54 + size, 0, 54, 40, width, height) + [1, 0, 24, 0]
+            + bytes(0, size, 2_835, 2_835, 0, 0) + [UInt8](repeating: 128, count: Int(size))
+    }
+
+    @Test("a line of pixels has a picture", arguments: [(2, 8_000), (8_000, 2)] as [(UInt32, UInt32)])
+    func line(_ width: UInt32, _ height: UInt32) throws {
+        let bytes = try picture(of: Self.grey(width, height)).get()
+        #expect(JPEG.reduced(bytes, side: ThumbnailMaker.side) == bytes)
+    }
+
+    @Test("the reasons against a recording with sound alone name that it has no picture")
+    func sound() throws {
+        var recording = try Files.read(Self.recordings.appending("whole/video.avi"))
+        let (video, audio) = (Array("vids".utf8), Array("auds".utf8))
+        for place in recording.indices.dropLast(4) where recording[place..<(place + 4)].elementsEqual(video) {
+            recording.replaceSubrange(place..<(place + 4), with: audio)
+        }
+        guard case .failure(.unreadable(let text)) = try picture(of: recording) else {
+            Issue.record("sound has a picture, or ffmpeg did not start")
+            return
+        }
+        #expect(text.contains("it has no picture"), "\(text)")
+    }
+
     private static let noPictures: [(String, [UInt8])] = [
         ("no bytes", []), ("zeros", [UInt8](repeating: 0, count: 100_000)), ("text", Array("Hello there.\n".utf8)),
         ("noise", noise(200_000)), ("a PNG of 65535 by 65535", png(65_535, 65_535)),

@@ -3,29 +3,29 @@ internal import Core
 internal import Linux
 internal import Store
 
-/// Daily maintenance, run when files arrive: removes tombstones whose sources are long gone and thumbnails that were not
-/// shown for long, and compacts the ledger.
+/// Daily maintenance: removes tombstones whose sources are long gone and thumbnails that were not shown for long, and
+/// compacts the ledger.
 struct Maintenance: Sendable {
     let context: Context
     let sources: SourceFolders
     let fileSystems: FileSystems
     let thumbnails: ThumbnailCache
-    /// Wakes it: files arrived, the daemon has started, or the configuration has changed.
+    /// Wakes it: the configuration has changed.
     let signal: AsyncSignal
+    /// One wake-up a day, however little the daemon has to do: pictures must not stay because nothing arrives any more.
+    var interval: Duration = .seconds(86_400)
 
     func run() async throws {
-        var last: MonotonicTime?
+        var next = context.clocks.monotonic()
         while !Task.isCancelled {
             let now = context.clocks.monotonic()
-            let isDue = last.map { now.since($0) >= .seconds(86_400) } ?? true
+            let isDue = now >= next
             if isDue {
-                last = now
+                next = now.advanced(by: interval)
                 await prune()
             }
             await pruneThumbnails(isDue: isDue)
-            // No timer: an idle daemon collects nothing to clean up, and a task that sleeps for a day was seen to wake
-            // libdispatch every second.
-            await signal.wait()
+            await signal.wait(atMost: next.since(context.clocks.monotonic()))
         }
     }
 

@@ -19,7 +19,7 @@ struct WakeUps: Sendable {
     let retention: AsyncSignal
     /// Hooks may have notices to deliver.
     let hook: AsyncSignal
-    /// Files arrived: the daily maintenance may be due.
+    /// Pictures may be switched off.
     let maintenance = AsyncSignal()
     /// Folders of removable media may have a new state.
     let media = AsyncSignal()
@@ -58,7 +58,7 @@ struct WakeUps: Sendable {
         wake(
             for: changes,
             [
-                (.arrivals, [maintenance, retention]), (.copies, [staging]), (.queued, [scheduling]),
+                (.arrivals, [retention]), (.copies, [staging]), (.queued, [scheduling]),
                 (.due, [release]), (.released, [staging, retention]), (.leftovers, [removal]), (.lists, [history]),
                 (.unsettled, [unsettled]), (.superseded, [scheduling]), (.events, [events, hook]),
                 (.ofMediaWork, [media]),

@@ -63,6 +63,24 @@ struct MaintenanceTests {
         }
     }
 
+    @Test("a thumbnail is removed after its time also if no file arrives and nobody wakes the maintenance")
+    func idle() async throws {
+        let scene = try await ComponentScene()
+        let cache = ThumbnailCache(in: scene.context.settings.state)
+        try cache.store(.picture([1]), as: "a")
+        cache.noteUse(of: "a", at: scene.clocks.wall())
+        let signal = AsyncSignal()
+        let maintenance = Maintenance(
+            context: scene.context, sources: scene.parts.sources, fileSystems: FileSystems(), thumbnails: cache,
+            signal: signal, interval: .milliseconds(20))
+        let loop = Task { try await maintenance.run() }
+        try await eventually("maintenance sleeps") { signal.isWaiting }
+        #expect(cache.find("a") != nil)
+        scene.clocks.advance(by: ThumbnailCache.kept + .seconds(1))
+        try await eventually("it is gone") { cache.find("a") == nil }
+        loop.cancel()
+    }
+
     @Test("thumbnails go when a reload switches them off, on the same day")
     func switchedOff() async throws {
         let scene = try await ComponentScene()

@@ -216,7 +216,7 @@ struct FactChangesTests {
             try await wakes(signals, waiting(signals)) { signals.wake(for: changes) }
         }
         let commits: [(ChangeSet, (WakeUps) -> [AsyncSignal])] = [
-            (.arrivals, { [$0.maintenance, $0.retention, $0.media] }), (.copies, { [$0.staging, $0.media] }),
+            (.arrivals, { [$0.retention, $0.media] }), (.copies, { [$0.staging, $0.media] }),
             (.queued, { [$0.scheduling, $0.media] }), (.due, { [$0.release, $0.media] }),
             (.released, { [$0.staging, $0.retention, $0.media] }), (.leftovers, { [$0.removal] }),
             (.lists, { [$0.history, $0.media] }), (.unsettled, { [$0.unsettled] }),
