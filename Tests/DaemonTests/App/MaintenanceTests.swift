@@ -63,7 +63,7 @@ struct MaintenanceTests {
         }
     }
 
-    @Test("a thumbnail is removed after its time also if no file arrives and nobody wakes the maintenance")
+    @Test("a thumbnail is removed after its time also if no file arrives and no signal comes")
     func idle() async throws {
         let scene = try await ComponentScene()
         let cache = ThumbnailCache(in: scene.context.settings.state)
