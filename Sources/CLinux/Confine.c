@@ -104,8 +104,10 @@ static int limit(int resource, rlim_t most) {
 }
 
 static int limit_decoder(const struct sluice_decoder *decoder) {
-    // Private memory that can be written to counts against `memory`; the filter leaves no other kind. All mappings together have
-    // more room, for the code of libraries alone can be larger than that; it bounds what is shared.
+    // RLIMIT_DATA counts private memory that can be written to, and the filter leaves no other kind. It stops ordinary allocation.
+    // A program under foreign control gets around it: pages that it makes read-only stay and no longer count; and where a change
+    // of protection (mprotect) would exceed RLIMIT_AS as well, the kernel checks neither limit. No page is outside a mapping, so
+    // RLIMIT_AS, which counts every mapping, is the bound that always holds.
     if (limit(RLIMIT_DATA, decoder->memory) != 0 || limit(RLIMIT_AS, decoder->addresses) != 0) return -1;
     // Also the size of each thread's stack, which counts whole.
     if (limit(RLIMIT_STACK, 2 << 20) != 0) return -1;

@@ -100,8 +100,9 @@ package struct ThumbnailMaker: Sendable {
         _ words: [String], _ file: CInt?, atMost most: Int, isStopped: () -> Bool
     ) throws(Failure) -> [UInt8] {
         let program = Program(
-            words: ([program.display] + words).map { Array($0.utf8) }, environment: [], folder: "/",
-            passedDescriptor: file, confinement: Confinement(Self.decoder))
+            // Without this variable glibc reserves 64 MiB of the limited addresses for each thread.
+            words: ([program.display] + words).map { Array($0.utf8) }, environment: ["MALLOC_ARENA_MAX=1"],
+            folder: "/", passedDescriptor: file, confinement: Confinement(Self.decoder))
         do throws(Program.Problem) {
             return try program.collectOutput(atMost: most, within: limit, isStopped: isStopped)
         } catch {

@@ -61,15 +61,14 @@ struct DecoderTests {
         ("execute", false, #"exec { "/bin/true" } "true""#, EACCES),
     ]
 
+    #if arch(x86_64)
+        private static let (readCall, mmapCall, mprotectCall) = (0, 9, 10)
+    #else
+        private static let (readCall, mmapCall, mprotectCall) = (63, 222, 226)
+    #endif
+
     /// mmap(2) of 4 KiB that can be written to, with these flags.
-    private static func mapping(_ flags: Int) -> String {
-        #if arch(x86_64)
-            let number = 9
-        #else
-            let number = 222
-        #endif
-        return "syscall(\(number), 0, 4096, 3, \(flags), -1, 0)"
-    }
+    private static func mapping(_ flags: Int) -> String { "syscall(\(mmapCall), 0, 4096, 3, \(flags), -1, 0)" }
 
     private func statements(_ attempts: [(name: String, isUsual: Bool, statement: String, refusal: CInt?)]) -> String {
         "sub attempt { my ($name, $done) = @_; print \"$name \", $done ? 'done' : $! + 0, \"\\n\" }\n"
@@ -108,6 +107,35 @@ struct DecoderTests {
             return
         }
         #expect(problem.ending == .signal(SIGKILL))
+    }
+
+    /// Take pieces of 16 MiB in ways that the limit of allocated memory alone does not stop, and print how many were
+    /// written to.
+    private static let waysAroundAllocation = [
+        "reserved first, and made writable together":
+            "while (@p < 200 && ($p = take(0)) != -1) { push @p, $p } for (@p) { $n++ if protect($_, 3) && fill($_) }",
+        "written to, and then made read-only":
+            "while ($n < 200 && ($p = take(3)) != -1 && fill($p) && protect($p, 1)) { $n++ }",
+    ]
+
+    @Test(
+        "memory is limited also for a program that changes the protection of its pages",
+        arguments: waysAroundAllocation.keys.sorted())
+    func protectionChanges(_ way: String) throws {
+        let size = 16 << 20
+        let steps = try #require(Self.waysAroundAllocation[way])
+        let output = try run(
+            """
+            my ($n, $p, @p) = (0); open(L, '<', $0); my $file = fileno(L);
+            sub take { syscall(\(Self.mmapCall), 0, \(size), $_[0], 0x22, -1, 0) }
+            sub protect { syscall(\(Self.mprotectCall), $_[0], \(size), $_[1]) == 0 }
+            sub fill { sysseek(L, 0, 0); syscall(\(Self.readCall), $file, $_[0], 16) == 16 }
+            \(steps)
+            print $n;
+            """)
+        let pieces = try #require(Int(output))
+        #expect(pieces > 0)
+        #expect(pieces * size <= 640 << 20)
     }
 
     @Test("it starts however many descriptors this process has")

@@ -196,7 +196,7 @@ struct sluice_user {
 /// The limits of a program that decodes a file of strangers. It reads that file, its own and shared libraries, writes to what is
 /// open, starts nothing, and has no network.
 struct sluice_decoder {
-    /// Bytes of memory that it may write to (RLIMIT_DATA), and of all that it maps (RLIMIT_AS).
+    /// Bytes of memory that it can allocate (RLIMIT_DATA), and of all that it maps, with code and libraries (RLIMIT_AS).
     uint64_t memory, addresses;
     /// Seconds of a processor.
     uint32_t seconds;

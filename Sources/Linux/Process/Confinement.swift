@@ -40,7 +40,7 @@ package struct Confinement: Hashable, Sendable {
     /// lowest priorities, unless a filter of calls keeps this process from setting them, as that of the service does:
     /// then it has those of this process. Where the kernel lacks Landlock or seccomp, it does not start.
     package struct Decoder: Hashable, Sendable {
-        /// Bytes of memory that it may write to.
+        /// Bytes of memory that it can allocate.
         package var memory: Int64
         /// Time on a processor, in whole seconds.
         package var processorTime: Duration
@@ -50,9 +50,9 @@ package struct Confinement: Hashable, Sendable {
             self.processorTime = processorTime
         }
 
-        /// Bytes of everything that it maps, used or not: ffmpeg of Debian 12 maps 270 MB of libraries, and each thread
-        /// of ffmpeg 9 reserves 64 MB of addresses for its heap.
-        fileprivate var addresses: Int64 { memory + 1 << 30 }
+        /// Bytes of everything that it maps, used or not. A program under foreign control can use all of it as memory, so
+        /// it is no larger than needed: ffmpeg of Debian 12 maps 230 MiB of code and libraries.
+        fileprivate var addresses: Int64 { memory + 384 << 20 }
     }
 
     /// Without meaning for a decoder.
