@@ -98,8 +98,10 @@ package struct HookSender: Sendable {
 
     /// The last line of its standard error, in which a program usually says what it lacks.
     private func lastWords(_ complaint: String) -> String {
-        guard let line = complaint.split(whereSeparator: \.isNewline).last else { return "" }
-        return ": " + redacted(printable(String(secrets.known.cover(String(line)).prefix(200))))
+        // Before it is divided: of a key over several lines the last one alone does not look like a secret.
+        let covered = redacted(secrets.known.cover(complaint))
+        guard let line = covered.split(whereSeparator: \.isNewline).last else { return "" }
+        return ": " + redacted(printable(String(line.prefix(200))))
     }
 
     // MARK: Addresses

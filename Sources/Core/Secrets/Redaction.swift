@@ -36,7 +36,7 @@ private func actsOnTerminal(_ scalar: Unicode.Scalar) -> Bool {
 package func redacted(_ text: String, headers: Bool = true) -> String {
     // None of the following matches without one of these characters; most lines have none.
     guard text.utf8.contains(where: { "=: ".utf8.contains($0) }) || text.contains(signedTokenStart) else { return text }
-    let plain = withoutPrivateKeys(withoutSignedTokens(withoutUserInfo(text)))
+    let plain = PrivateKeys.hide(in: withoutSignedTokens(withoutUserInfo(text)))
     return withoutCredentials(withoutParameters(withoutFields(plain), headers: headers))
 }
 
@@ -182,54 +182,6 @@ private func withoutSignedTokens(_ text: String) -> String {
         rest = rest.dropFirst(max(1, word.count))
     }
     return String(decoding: out, as: UTF8.self)
-}
-
-/// A private key in PEM (RFC 7468, section 10), in one line or over several, also where its end is cut off. What is
-/// hidden never reaches from one line into the words of another: each may be of another writer.
-private func withoutPrivateKeys(_ text: String) -> String {
-    guard text.contains(privateKeyStart) else { return text }
-    var isInKey = false
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line -> String in
-        if isInKey {
-            // A log has something before it on each line.
-            let start = line.lastIndex(of: " ").map { line.index(after: $0) } ?? line.startIndex
-            if isLineOfKey(line[start...], isAlone: start == line.startIndex) { return line[..<start] + "***" }
-        }
-        let (shown, goesOn) = withoutPrivateKeys(inLine: line)
-        isInKey = goesOn
-        return shown
-    }
-    return lines.joined(separator: "\n")
-}
-
-private let privateKeyStart = "-----BEGIN "
-
-private func isLineOfKey(_ word: Substring, isAlone: Bool) -> Bool {
-    let length = word.utf8.count
-    let digits = word.utf8.reversed().drop { $0 == UInt8(ascii: "=") }
-    return length >= (isAlone ? 1 : 16) && length - digits.count <= 2
-        && digits.allSatisfy { $0.isLetterOrDigit(or: "+/") }
-}
-
-/// - Returns: The line without keys, and whether one goes on in the next line.
-private func withoutPrivateKeys(inLine line: Substring) -> (shown: String, goesOn: Bool) {
-    var (out, rest) = ("", line)
-    while let start = rest.firstRange(of: privateKeyStart), let mark = rest[start.upperBound...].firstRange(of: "-----")
-    {
-        let label = rest[start.upperBound..<mark.lowerBound]
-        out += rest[..<mark.upperBound]
-        rest = rest[mark.upperBound...]
-        guard label.hasSuffix("PRIVATE KEY") else { continue }
-        if let end = rest.firstRange(of: "-----END \(label)-----") {
-            rest = rest[end.lowerBound...]
-        } else {
-            // Line ends may be blanks, or escaped.
-            rest = rest.drop { $0.isASCII && ($0.isLetter || $0.isNumber || "+/= \\*".contains($0)) }
-            if rest.isEmpty { return (out + "***", true) }
-        }
-        out += "***"
-    }
-    return (out + rest, false)
 }
 
 /// `Bearer abc` and `Basic abc` keep the first word.

@@ -50,6 +50,51 @@ struct RedactionTests {
         #expect(redacted(text) == shown)
     }
 
+    private static let body = (0..<4).map { String(repeating: "MIIEv+/\($0)", count: 8) }
+    private static let (begin, end) = ("-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----")
+    /// The lines of a key, as programs and logs print it.
+    private static let keyLines: [[String]] = [
+        [begin] + body + ["abc=", end], [begin] + body + [end], [begin] + body + ["abc="], [begin] + body,
+        [begin, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-256-CBC,0123456789ABCDEF", ""] + body + ["abc=", end],
+        [begin, "Proc-Type: 4,ENCRYPTED", "DEK-Info: AES-256-CBC,0123456789ABCDEF", ""] + body,
+        body + ["abc=", end], body + [end], [begin, body[0] + " ", body[1] + "\t"] + body[2...] + ["abc=", end],
+        ["-----BEGIN PGP PRIVATE KEY BLOCK-----", ""] + body + ["=abcd", "-----END PGP PRIVATE KEY BLOCK-----"],
+        [begin, body[0], "uploaded size=3"] + body[1...] + ["abc=", end],
+    ]
+
+    @Test(
+        "a private key over several lines is hidden with any line end, after the prefix of a log, encrypted, and cut",
+        arguments: keyLines)
+    func keys(_ lines: [String]) {
+        for lineEnd in ["\n", "\r\n", "\\x0d\n", "\r", " \n"] {
+            for prefix in ["", "x ", "    ", "2026-11-30T10:00:00 nas ffmpeg[12]: "] {
+                let text = (["starts now"] + lines + ["ended well"]).map { prefix + $0 }.joined(separator: lineEnd)
+                for text in [text, text + lineEnd] {
+                    let shown = redacted(text)
+                    for piece in Self.body + ["abc="] { #expect(!shown.contains(piece), "\(text)\n\(shown)") }
+                    #expect(shown.contains("starts now") && shown.contains("ended well"), "\(shown)")
+                }
+            }
+        }
+        for text in [lines.joined(separator: "\\x0a"), lines.joined(separator: " ")] where lines[0] != Self.body[0] {
+            #expect(!redacted(text).contains("MIIE"), "\(text)\n\(redacted(text))")
+        }
+    }
+
+    @Test("marks of a key in the names of files hide no other lines of a log")
+    func marksInNames() {
+        let names = ["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"]
+        for name in [names[0], names[1], names[0] + ".mp4", names[1] + ".mp4"] {
+            let log = ["finished", "uploaded size=3", name, "uploaded b.mp4 to nas", "finished"].joined(separator: "\n")
+            let shown = redacted(log).split(separator: "\n").map(String.init)
+            #expect(shown.first == "finished" && shown.contains("uploaded size=3"), "\(shown)")
+            #expect(shown.suffix(2) == ["uploaded b.mp4 to nas", "finished"], "\(shown)")
+        }
+        let between = ([names[0]] + ["uploaded b.mp4 to nas", "finished"] + [names[1]]).map { "10:00 \($0)" }
+        let shown = redacted(between.joined(separator: "\n")).split(separator: "\n")
+        #expect(shown[1...2].elementsEqual(between[1...2].map { $0[...] }))
+    }
+
     @Test(
         "other text is kept",
         arguments: [
