@@ -6,21 +6,31 @@ package struct SecretError: Error, Hashable, Sendable, CustomStringConvertible {
     package let source: String
     package let problem: String
     package let remedy: String
+    /// A part of a process that may be different in another one.
+    package enum ProcessPart: String, Hashable, Sendable { case environment, credentials }
+
     /// Policy holds the command that prints it.
     package let isHeld: Bool
+    /// The part of this process that lacks it; `nil` for any other problem.
+    package let lackingPart: ProcessPart?
     /// The key of the configuration that takes it; `nil` where the caller names it.
     private var key: String?
 
-    init(_ source: SecretSource, _ problem: String, remedy: String, isHeld: Bool = false) {
+    init(
+        _ source: SecretSource, _ problem: String, remedy: String, isHeld: Bool = false,
+        lackingPart: ProcessPart? = nil
+    ) {
         self.isHeld = isHeld
+        self.lackingPart = lackingPart
         self.source = source.shown
         self.problem = problem
         self.remedy = remedy
     }
 
-    package var description: String {
-        (key.map { "`\($0)`: " } ?? "") + "the secret from \(source) cannot be used: \(problem); \(remedy)"
-    }
+    package var description: String { (key.map { "`\($0)`: " } ?? "") + reason }
+
+    /// The description without the key.
+    package var reason: String { "the secret from \(source) cannot be used: \(problem); \(remedy)" }
 
     /// The same for the secret that a key of the configuration takes.
     func of(key: String?) -> SecretError {

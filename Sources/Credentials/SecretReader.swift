@@ -30,6 +30,16 @@ package struct SecretReader: Sendable {
         let byOwner = Mutex<[String: Int]>([:])
     }
 
+    /// The sources that ``learn(texts:sources:)`` still reads. Shared by the copies of one reader.
+    private final class Learning: Sendable {
+        private let sources = Mutex<Set<SecretSource>>([])
+
+        /// - Returns: False while an earlier reading of it has not ended, as on a disk that does not answer.
+        func begin(_ source: SecretSource) -> Bool { sources.withLock { $0.insert(source).inserted } }
+        func end(_ source: SecretSource) { _ = sources.withLock { $0.remove(source) } }
+    }
+    private let learning = Learning()
+
     /// - Parameters:
     ///   - known: Gets the values that it reads.
     ///   - variable: The environment.
@@ -107,7 +117,8 @@ package struct SecretReader: Sendable {
             return try checked(Array(text.utf8), source)
         case .environment(let name):
             guard let text = variable(name) else {
-                throw SecretError(source, "it is not set", remedy: "set it where the daemon is started")
+                throw SecretError(
+                    source, "it is not set", remedy: "set it where the daemon is started", lackingPart: .environment)
             }
             return try checked(Array(text.utf8), source)
         case .file(let path):
@@ -116,7 +127,8 @@ package struct SecretReader: Sendable {
             guard let folder = variable("CREDENTIALS_DIRECTORY") else {
                 throw SecretError(
                     source, "no credentials were passed to this process",
-                    remedy: "start it by systemd, with LoadCredential=\(FilePath(name).display):… in its unit")
+                    remedy: "start it by systemd, with LoadCredential=\(FilePath(name).display):… in its unit",
+                    lackingPart: .credentials)
             }
             guard !name.isEmpty, !name.utf8.contains(UInt8(ascii: "/")), name != ".", name != ".." else {
                 throw SecretError(
@@ -141,13 +153,23 @@ package struct SecretReader: Sendable {
         }
     }
 
-    /// Reads the secrets that need no program, so that texts of programs can be covered from now on. One that cannot be
-    /// read is reported where it is used; a disk that does not answer delays the caller for two seconds in all.
-    package func learn(_ sources: [SecretSource]) async {
+    /// Makes the secrets of a configuration known in place of those of the one before, so that texts of programs can be
+    /// covered from now on. Programs are not run for that. A secret that cannot be read is reported where it is used; a
+    /// disk that does not answer delays the caller for two seconds in all, and keeps one thread for each file.
+    ///
+    /// - Parameter texts: What the configuration itself says that may be secret.
+    package func learn(texts: [String], sources: [SecretSource]) async {
+        known.replaceConfiguration(texts: texts, sources: sources)
         await withTaskGroup(of: Void.self) { group in
-            for source in sources {
+            for source in Set(sources) {
                 if case .command = source { continue }
-                group.addTask { _ = try? await awaiting(atMost: .seconds(2)) { try await self.read(source) } }
+                guard learning.begin(source) else { continue }
+                group.addTask {
+                    _ = try? await awaiting(atMost: .seconds(2)) {
+                        defer { self.learning.end(source) }
+                        _ = try await self.read(source)
+                    }
+                }
             }
         }
     }
@@ -189,7 +211,7 @@ package struct SecretReader: Sendable {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw SecretError(source, "it is not UTF-8 text", remedy: "check that it is the right one")
         }
-        known.remember(text)
+        known.remember(text, from: source)
         return Secret(text)
     }
 }

@@ -280,12 +280,15 @@ enum MachineChecks {
         func finding(
             _ owner: String, _ key: String, _ source: SecretSource, _ complain: (String) -> String? = { _ in nil }
         ) async -> CheckFinding {
-            let result: CheckResult
             do {
                 let complaint = complain(try await reader.read(source).reveal())
-                result = complaint.map { CheckResult(.warning, $0) } ?? CheckResult(.ok, "\(key) can be read")
-            } catch { result = CheckResult(error.isHeld ? .warning : .failed, "`\(key)`: \(error)") }
-            return ForeignSecrets.judged(CheckFinding(about: "secret", name: owner, result))
+                let result = complaint.map { CheckResult(.warning, $0) } ?? CheckResult(.ok, "\(key) can be read")
+                return CheckFinding(about: "secret", name: owner, result)
+            } catch {
+                let result = CheckResult(error.isHeld ? .warning : .failed, "`\(key)`: \(error)")
+                return ForeignSecrets.judged(
+                    CheckFinding(about: "secret", name: owner, result), after: [error])
+            }
         }
         var findings: [CheckFinding] = []
         if let remote = settings.control.remote {

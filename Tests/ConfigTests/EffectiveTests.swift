@@ -97,9 +97,30 @@ struct EffectiveTests {
                 ])
         #expect(
             Set(secrets.texts) == [
-                "query-value", "1", "/hook-path?x=1", "me:secret-argument", "--token=t0ken", "t0ken",
+                "query-value", "1", "/hook-path?x=1", "me:secret-argument", "secret-argument", "t0ken",
             ])
     }
+
+    @Test(
+        "of the arguments of a command the pieces that may be secrets are found, each alone, and no others",
+        arguments: [
+            (["/bin/curl", "-u", "me:s3cretpw", "-o", "/srv/out"], ["me:s3cretpw", "s3cretpw"]),
+            (["/bin/curl", "-ume:s3cretpw", "--token=a=b"], ["me:s3cretpw", "s3cretpw", "a=b"]),
+            (["/bin/curl", "--user=me:a:b", "--passphrase", "word"], ["me:a:b", "a:b", "word"]),
+            (["sh", "-xc", "set -e; curl -u me:s3cretpw URL"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "OUT=/srv/camera/front; curl -u 'me:pa ss' URL"], ["me:pa ss", "pa ss"]),
+            (
+                ["sh", "-c", "A=/srv/x curl \"https://me:pw@h/?key=k1&a=2\" && echo token=t1"],
+                ["me:pw", "pw", "k1", "t1"]
+            ),
+            (["/bin/curl", "-H", "Accept: text/plain"], ["Accept: text/plain"]),
+            (
+                ["sh", "-c", "curl -H 'Authorization: Bearer abc' URL"],
+                ["Authorization: Bearer abc", "Bearer abc", "abc"]
+            ),
+            (["/opt/may", "--name", "a b", "10:30", "A=/srv/x"], []),
+        ])
+    func secretArguments(_ words: [String], _ secrets: [String]) { #expect(ShownCommand(words).secrets == secrets) }
 
     @Test("listeners and written files are shown, and no token")
     func outside() throws {

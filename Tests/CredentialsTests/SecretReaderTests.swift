@@ -1,6 +1,7 @@
 import Core
 import Credentials
 import Glibc
+import Synchronization
 import TestKit
 import Testing
 
@@ -26,12 +27,35 @@ struct SecretReaderTests {
     @Test("what was read, or is in this process already, is known from then on")
     func known() async throws {
         let path = try folder.write("token", Array("from-a-file\n".utf8))
-        await reader.of("nas").learn([
-            .environment("TOKEN"), .environment("ABSENT"), .literal("from-the-configuration"), .file("/none"),
-            .file(path), .command(["/none"]),
-        ])
-        for text in ["from-a-file", "from the environment", "from-the-configuration"] {
+        await reader.of("nas").learn(
+            texts: ["an-argument"],
+            sources: [
+                .environment("TOKEN"), .environment("ABSENT"), .literal("from-the-configuration"), .file("/none"),
+                .file(path), .command(["/none"]),
+            ])
+        for text in ["an-argument", "from-a-file", "from the environment", "from-the-configuration"] {
             #expect(reader.known.cover("it printed `\(text)`") == "it printed `***`")
+        }
+    }
+
+    @Test(
+        "a file on a disk that does not answer is not read again while the first reading waits",
+        .enabled(if: DeadDisk.isPossible, "needs root, and FUSE"))
+    func deadDisk() async throws {
+        let disk = try DeadDisk()
+        let path = disk.path.display
+        let readings = Mutex(0)
+        let reader = SecretReader(variable: { _ in
+            readings.withLock { $0 += 1 }
+            return path
+        })
+        let sources = [SecretSource.credential("token")]
+        for _ in 0..<3 { await reader.learn(texts: [], sources: sources) }
+        #expect(readings.withLock { $0 } == 1)
+        disk.release()
+        try await eventually("it is read again after the first reading has ended") {
+            await reader.learn(texts: [], sources: sources)
+            return readings.withLock { $0 } > 1 ? true : nil
         }
     }
 

@@ -64,6 +64,15 @@ struct HookSenderTests {
                 == .retry("it ended with exit status 3: no way: password=***", because: .exitStatus(3), after: nil))
     }
 
+    @Test("the last line of a private key that it prints is not shown")
+    func printedKey() async throws {
+        let lines = [
+            "-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+        ]
+        let telling = await tell(try script(lines.map { "echo '\($0)' >&2; " }.joined() + "exit 3"))
+        #expect(telling == .retry("it ended with exit status 3: ***", because: .exitStatus(3), after: nil))
+    }
+
     @Test("a hanging command is killed at its time-out, with all its children")
     func hangs() async throws {
         let mark = folder.path.appending("pid")

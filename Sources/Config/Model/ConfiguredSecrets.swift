@@ -17,7 +17,7 @@ package struct ConfiguredSecrets {
             + (settings.control.remote?.tokens.map(\.secret) ?? [])
         self.sources = sources.flatMap(\.leaves)
         texts =
-            Self.commands(settings).flatMap(Self.hiddenArguments)
+            Self.commands(settings).flatMap { ShownCommand($0).secrets }
             + destinations.flatMap { $0.texts.flatMap(Self.queryValues) }
             + hooks.flatMap { Self.queryValues($0.url) + [String($0.url.dropFirst($0.shown.count))] }
     }
@@ -29,17 +29,12 @@ package struct ConfiguredSecrets {
             }
     }
 
-    /// What is not shown of a program's arguments; of `--token=value` the value.
-    private static func hiddenArguments(_ words: [String]) -> [String] {
-        zip(words, ShownCommand(words).words).flatMap { word, shown in
-            word == shown ? [] : [word] + (word.firstIndex(of: "=").map { [String(word[$0...].dropFirst())] } ?? [])
-        }
-    }
-
     private static func queryValues(_ text: String) -> [String] {
         guard text.contains("://"), let mark = text.firstIndex(of: "?") else { return [] }
-        return text[text.index(after: mark)...].split { $0 == "&" || $0 == "#" }.map { pair in
-            String(pair.firstIndex(of: "=").map { pair[pair.index(after: $0)...] } ?? pair)
+        return text[text.index(after: mark)...].split { $0 == "&" || $0 == "#" }.flatMap { pair in
+            let value = String(pair.firstIndex(of: "=").map { pair[pair.index(after: $0)...] } ?? pair)
+            // As the server may have read it.
+            return [value] + [PercentCoding.text(decoding: value)].compactMap { $0 }
         }
     }
 }

@@ -95,9 +95,7 @@ package final class Daemon: Sendable {
         let context = Context(store: store, clocks: clocks, log: log, configuration: configuration)
         let addresses = AddressCache()
         let secrets = SecretReader(known: context.secrets)
-        let configured = ConfiguredSecrets(of: settings)
-        configured.texts.forEach(secrets.known.remember)
-        await secrets.learn(configured.sources)
+        await secrets.learn(settings)
         let traces = RequestTraces(clocks: clocks)
         let factory = DestinationFactory(
             kinds: kinds, transport: Transport(names: addresses), secrets: secrets, clocks: clocks, log: log,

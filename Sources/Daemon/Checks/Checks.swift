@@ -29,7 +29,8 @@ package enum Checks {
             findings += await destinations.findings(StandaloneRequestSender(settings, networkReport), .any, request)
         }
         await transport.stop()
-        return findings.map(ForeignSecrets.judged)
+        let errors = await ForeignSecrets.errors(in: settings)
+        return findings.map { ForeignSecrets.judged($0, after: errors) }
     }
 
     /// The settings with the folders of cards, as a daemon would have them.

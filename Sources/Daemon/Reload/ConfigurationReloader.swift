@@ -106,9 +106,7 @@ final class ConfigurationReloader: Sendable {
         guard var new = prepared.configuration else { return prepared.view }
         do { new.questions = try await prepareFiles(of: new.settings) } catch { throw unreadable(error) }
         secrets.renew()
-        let configured = ConfiguredSecrets(of: new.settings)
-        configured.texts.forEach(secrets.known.remember)
-        await secrets.learn(configured.sources)
+        await secrets.learn(new.settings)
         await apply(new, from: old)
         return prepared.view
     }

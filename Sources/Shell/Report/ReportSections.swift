@@ -3,6 +3,7 @@ internal import Config
 internal import Control
 internal import Core
 internal import Credentials
+internal import Daemon
 internal import Glibc
 internal import Linux
 internal import Store
@@ -55,12 +56,7 @@ struct ReportSections {
         add("Versions", await versions())
         var errors: ConfigErrors?
         let loaded = await configuration(&errors) { add("Configuration", $0, isOfConfiguration: $1) }
-        if let loaded {
-            // Commands are not run for that.
-            let configured = ConfiguredSecrets(of: loaded.settings)
-            configured.texts.forEach(secrets.known.remember)
-            await secrets.learn(configured.sources)
-        }
+        if let loaded { await secrets.learn(loaded.settings) }
         let file = ConfigurationFile(call.arguments, call.console).path
         var places =
             loaded.map { ReportPlaces($0.settings) } ?? ReportPlaces(errors, of: file, call.console.environment)

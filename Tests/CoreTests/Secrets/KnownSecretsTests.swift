@@ -40,6 +40,27 @@ struct KnownSecretsTests {
         #expect(known.cover(Self.value(0)) == Self.value(0))
     }
 
+    @Test("secrets of the configuration are hidden however many values came after them, until another one is loaded")
+    func configured() {
+        let known = KnownSecrets()
+        let (file, command) = (SecretSource.file("/token"), SecretSource.command(["/bin/token"]))
+        known.replaceConfiguration(texts: ["the-argument", "/srv/a b=the-folder", "short"], sources: [file, command])
+        known.remember("the-token-in-the-file", from: file)
+        known.remember("a-value-from-elsewhere", from: .environment("OTHER"))
+        for number: UInt64 in 0..<300 { known.remember(Self.value(number), from: command) }
+        let secrets = "the-argument the-token-in-the-file \(Self.value(299)) \(Self.value(290))"
+        #expect(known.cover(secrets) == "*** *** *** ***")
+        #expect(known.cover(Self.value(0)) == Self.value(0), "an old value of a command")
+        #expect(known.cover("a-value-from-elsewhere") == "a-value-from-elsewhere")
+        #expect(known.cover("/srv/a b=the-folder") == "***")
+        #expect(known.cover("to the-folder, short") == "to the-folder, short", "parts of a text are words")
+
+        known.replaceConfiguration(texts: ["a-newer-password"], sources: [file])
+        #expect(known.cover("a-newer-password \(secrets)") == "*** *** *** *** ***", "a program may still use the old")
+        for number: UInt64 in 300..<600 { known.remember(Self.value(number)) }
+        #expect(known.cover("a-newer-password the-token-in-the-file the-argument") == "*** *** the-argument")
+    }
+
     /// Values that have no long part in common.
     private static func value(_ number: UInt64) -> String {
         "value" + String((number + 1) &* 0x9E37_79B9_7F4A_7C15, radix: 16)
