@@ -137,7 +137,7 @@ def status(daemon):
         "files_total": 0, "files_done": 0, "bytes_total": 0, "bytes_done": 0, "rate": 0, "paused": daemon.paused,
         "folders": [], "destinations": [], "warnings": [], "seq": daemon.seq, "settling": [], "overflows": 0,
         "staging": {"path": "/var/lib/sluice/staging", "used": 0, "free": 412 * GB}, "exceptions": daemon.exceptions,
-        "classes": [], "hooks": [],
+        "classes": [], "queue": [], "hooks": [],
     }
     if daemon.empty:
         return base
@@ -174,6 +174,9 @@ def status(daemon):
             {"folder": "garden", "destination": "archive", "waiting": waiting // 4, "hold": holds[0][0]},
             {"folder": "workshop", "destination": "cloud", "waiting": waiting // 4, "hold": holds[1][0]},
             {"folder": "<b>yard</b>", "destination": "nas", "waiting": waiting // 4, "hold": holds[3][0]}],
+        "queue": [
+            {"folder": source, "destination": target, "waiting": waiting // 4, "bytes": waiting // 4 * 40_000_000}
+            for source, target in zip(FOLDERS, DESTINATIONS)],
         "hooks": [
             {"name": "tell-home", "target": "https://hooks.example", "waiting": 4, "oldest": now(-900),
               "delivered": 211,

@@ -8,6 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
 from fake_daemon import FakeDaemon
+from page_server import ASSETS
 
 CHROMIUM = os.environ.get("SLUICE_WEB_CHROMIUM", "/usr/bin/chromium")
 VIEWS = ("now", "queue", "plan", "usage", "history", "check")
@@ -77,6 +78,13 @@ class PageTest(unittest.TestCase):
                 if "Content Security Policy" in message.text or "Trusted" in message.text else None)
         page.on("dialog", lambda dialog: self.problems.append(f"dialog: {dialog.message}"))
         return page
+
+    def change_asset(self, page, name, old, new):
+        """Loads a file of the page with another text in it, such as an interval that never passes."""
+        text = (ASSETS / name).read_text()
+        self.assertEqual(text.count(old), 1, f"{name}: {old}")
+        page.route(f"**/assets/{name}", lambda route: route.fulfill(
+            body=text.replace(old, new), content_type="text/javascript; charset=utf-8"))
 
     def sign_in(self, view="now", page=None, role="operate"):
         page = page or self.page

@@ -1,4 +1,4 @@
-"""Lists follow the daemon: waits that change without an event of their upload, missed events, and places that stay."""
+"""Lists follow the daemon: waits that change without an event of their upload, transfers, and places that stay."""
 
 import time
 import unittest
@@ -6,10 +6,14 @@ import unittest
 from playwright.sync_api import expect
 
 import fake_views
-from support import PageTest, hide
+from support import PageTest
 
 
 class ListTest(PageTest):
+    def read_only_after_events(self, page):
+        """The list is not read once in a while, so that this cannot show what an event failed to show."""
+        self.change_asset(page, "view-uploads.js", "WAITS_INTERVAL = 10_000", "WAITS_INTERVAL = 1e9")
+
     def stream(self):
         self.wait(lambda: self.daemon.subscribers, "the stream is open")
 
@@ -30,8 +34,24 @@ class ListTest(PageTest):
     def row(self, upload):
         return self.page.locator(".row", has=self.page.locator(f"a[href*='{upload['id']}']"))
 
+    def scroll_to(self, row):
+        """Scrolls until this row was reached."""
+        self.page.wait_for_function("""row => {
+          const list = document.querySelector(".rows");
+          const height = document.querySelector(".rows .row").offsetHeight;
+          scrollTo(0, list.offsetTop + row * height - innerHeight / 2);
+          const found = document.querySelector(`.row[data-row="${row}"]`);
+          return found && !document.querySelector(".row.unread") && found.getBoundingClientRect().top < innerHeight;
+        }""", arg=row)
 
-class WaitsTest(ListTest):
+
+class EventTest(ListTest):
+    """With no reading but those that an event leads to."""
+
+    def setUp(self):
+        super().setUp()
+        self.read_only_after_events(self.page)
+
     def test_a_pause_of_everything_is_shown_in_rows_that_are_in_use(self):
         page = self.sign_in("queue")
         self.stream()
@@ -43,21 +63,46 @@ class WaitsTest(ListTest):
         self.daemon.change("resume", {"all": True})
         expect(self.row(upload)).to_contain_text("Outside the window")
 
-    def test_a_wait_that_ends_without_any_event_is_shown_with_a_later_status(self):
-        self.sign_in("queue")
+    def test_a_reading_that_is_due_later_is_brought_forward_by_an_event(self):
+        page = self.sign_in("queue")
+        self.stream()
         upload = self.waiting("rule")
-        expect(self.row(upload)).to_contain_text("Outside the window")
+        self.link(upload).focus()
+        # The status that follows an event makes a later reading due.
+        with page.expect_response("**/v1/status"):
+            self.daemon.change_one("priority", upload["id"], {"priority": 77})
+        expect(self.row(upload)).to_contain_text("priority 77")
+        self.daemon.change("pause", {"all": True})
+        expect(self.row(upload)).to_contain_text("Paused")
+
+    def test_a_renewed_credential_shows_what_other_uploads_wait_for_now(self):
+        self.sign_in("queue")
+        self.stream()
+        upload = self.waiting("rule")
+        self.link(upload).focus()
         self.daemon.changed[upload["id"]] = {"holds": [], "state": "queued"}
-        expect(self.row(upload)).to_contain_text("Queued", timeout=25_000)
+        self.daemon.emit("credential", self.daemon.running()[0])
+        expect(self.row(upload)).to_contain_text("Queued")
 
     def test_the_reasons_in_an_open_drawer_follow_a_pause(self):
-        page = self.sign_in("queue")
+        page = self.page
+        self.change_asset(page, "upload.js", 'subscribe("status", () => this.refreshSoon()),', "")
+        self.sign_in("queue")
         self.stream()
         self.go(f"queue?upload={self.waiting('rule')['id']}")
         drawer = page.locator("dialog.drawer")
         expect(drawer.get_by_role("heading", name="File", exact=True)).to_be_visible()
         self.daemon.change("pause", {"all": True})
         expect(drawer.locator(".holds")).to_contain_text("everything is paused")
+
+
+class WaitsTest(ListTest):
+    def test_a_wait_that_ends_without_any_event_is_shown_with_a_later_status(self):
+        self.sign_in("queue")
+        upload = self.waiting("rule")
+        expect(self.row(upload)).to_contain_text("Outside the window")
+        self.daemon.changed[upload["id"]] = {"holds": [], "state": "queued"}
+        expect(self.row(upload)).to_contain_text("Queued", timeout=25_000)
 
     def test_a_retry_from_elsewhere_takes_the_row_off_the_failed_ones(self):
         page = self.sign_in("history?list=failed")
@@ -83,52 +128,6 @@ class WaitsTest(ListTest):
         upload = self.waiting("quota")
         self.daemon.change_one("priority", upload["id"], {"priority": 77})
         expect(self.row(upload)).to_contain_text("priority 77")
-
-
-class MissedTest(ListTest):
-    def expect_paused_after_a_minute_away(self):
-        page = self.sign_in("queue", page=self.open_page(self.open_context()))
-        self.page = page
-        self.stream()
-        upload = self.waiting("rule")
-        self.link(upload).focus()
-        hide(page, True)
-        self.wait(lambda: not self.daemon.subscribers, "the stream is closed")
-        self.daemon.change_one("pause", upload["id"], {}, age=60)
-        hide(page, False)
-        self.stream()
-        expect(self.row(upload)).to_contain_text("Paused")
-        # Later events do not change it either.
-        self.daemon.change_one("priority", upload["id"], {"priority": 5})
-        expect(self.row(upload)).to_contain_text("priority 5")
-        expect(self.row(upload)).to_contain_text("Paused")
-        self.daemon.change_one("resume", upload["id"], {})
-        page.context.close()
-
-    def test_an_upload_that_was_paused_while_the_tab_was_hidden_is_paused(self):
-        for clock in (0, 3600, -3600):
-            with self.subTest(clock=clock):
-                self.daemon.clock = clock
-                self.expect_paused_after_a_minute_away()
-
-    def test_the_same_for_a_daemon_that_has_told_no_time(self):
-        for identifier in [each["id"] for each in self.daemon.running()]:
-            self.daemon.changed[identifier] = {"state": "queued", "holds": []}
-        self.expect_paused_after_a_minute_away()
-
-    def test_a_transfer_that_ended_while_the_tab_was_hidden_is_gone(self):
-        page = self.sign_in()
-        self.stream()
-        ended, other = self.daemon.running()[:2]
-        expect(page.locator(f".transfer a[href*='{ended['id']}']")).to_be_visible()
-        hide(page, True)
-        self.wait(lambda: not self.daemon.subscribers, "the stream is closed")
-        change = {"state": "completed", "list": "completed"}
-        self.daemon.changed[ended["id"]] |= change
-        self.daemon.emit("completed", {**ended, **change}, age=60)
-        hide(page, False)
-        expect(page.locator(f".transfer a[href*='{ended['id']}']")).to_have_count(0)
-        expect(page.locator(f".transfer a[href*='{other['id']}']")).to_be_visible()
 
 
 class TransferTest(ListTest):
@@ -164,6 +163,22 @@ class TransferTest(ListTest):
         self.finish(other)
         expect(page.locator(f".transfer a[href*='{other['id']}']")).to_have_count(0)
         expect(shown).to_have_count(0)
+
+    def test_a_transfer_that_waited_and_runs_again_after_missed_events_moves(self):
+        self.daemon.updates = 0.001
+        page = self.sign_in()
+        self.stream()
+        upload = self.daemon.running()[0]
+        shown = page.locator(".transfer", has=page.locator(f"a[href*='{upload['id']}']"))
+        expect(shown).to_be_visible()
+        self.daemon.changed[upload["id"]] = {"state": "waiting"}
+        self.daemon.emit("state", self.daemon.upload(upload["id"]))
+        expect(shown).to_have_count(0)
+        self.daemon.changed[upload["id"]] = {"state": "uploading"}
+        self.daemon.emit("reset")
+        expect(shown).to_be_visible()
+        self.daemon.emit("progress", {**upload, "progress": {**upload["progress"], "fraction": 0.9}})
+        expect(shown.locator("progress")).to_have_attribute("value", "0.9")
 
     def test_a_transfer_that_ends_while_the_page_reads_them_does_not_stay(self):
         ended, other = self.daemon.running()[:2]
@@ -212,39 +227,22 @@ class TransferTest(ListTest):
 class IdleTest(PageTest):
     empty = True
 
-    def test_everything_is_said_to_be_sent_only_if_it_is(self):
+    def test_an_empty_queue_says_that_nothing_waits_and_not_that_everything_was_sent(self):
         page = self.sign_in()
-        sent, waits = "every file that was found is sent", "nothing waits"
         counts = {"ongoing": 0, "completed": 3, "failed": 0, "cancelled": 0}
-        cases = [
-            ({"counts": counts}, sent), ({"counts": counts | {"failed": 1}}, waits),
-            ({"counts": counts | {"cancelled": 1}}, waits), ({"folders": [fake_views.folder("a", settling=1)]}, waits),
-            ({"folders": [fake_views.folder("a", "absent: nothing is mounted")]}, waits),
-            ({"folders": [fake_views.folder("a")]}, sent),
-        ]
-        for change, words in cases:
+        for change in ({"counts": counts}, {"counts": counts | {"failed": 1}}, {"folders": [fake_views.folder("a")]}):
             with self.subTest(change=change):
                 self.daemon.status_changes = change
                 self.go("now")
                 page.get_by_role("button", name="Rescan folders").click()
-                expect(page.locator(".headline")).to_contain_text(words)
+                expect(page.locator(".headline")).to_have_text("Idlenothing waits")
                 self.go("queue")
-                expect(page.locator(".view > .empty")).to_contain_text(f"The queue is empty: {words}.")
+                expect(page.locator(".view > .empty")).to_have_text("The queue is empty: nothing waits.")
 
 
 class PlaceTest(ListTest):
     uploads = 1000
     updates = 2.0
-
-    def scroll_to(self, row):
-        """Scrolls until this row was reached."""
-        self.page.wait_for_function("""row => {
-          const list = document.querySelector(".rows");
-          const height = document.querySelector(".rows .row").offsetHeight;
-          scrollTo(0, list.offsetTop + row * height - innerHeight / 2);
-          const found = document.querySelector(`.row[data-row="${row}"]`);
-          return found && !document.querySelector(".row.unread") && found.getBoundingClientRect().top < innerHeight;
-        }""", arg=row)
 
     def rows(self):
         return self.page.evaluate("""() => [...document.querySelectorAll(".row")].map(row =>
@@ -265,27 +263,26 @@ class PlaceTest(ListTest):
         shown = {identifier for _, identifier, _ in self.rows()}
         self.assertTrue(shown)
 
-    def test_missed_events_leave_the_place_and_the_focus_where_they_are(self):
-        page = self.sign_in("queue")
+    def test_a_row_that_the_page_removed_itself_is_not_offered_as_a_change(self):
+        page = self.sign_in("history")
         self.stream()
-        self.scroll_to(500)
-        link = page.locator('.row[data-row="500"] a').first
-        link.evaluate("node => node.focus({ preventScroll: true })")
-        place, address = link.bounding_box()["y"], link.get_attribute("href")
-        upload = self.newest(500)
-        self.daemon.changed[upload["id"]] = {"state": "waiting", "holds": [fake_views.hold("disk", "the disk is full")]}
-        self.daemon.emit("reset")
-        expect(page.get_by_text("Uploads were added or have ended.")).to_be_visible()
-        # What is seen is current all the same.
-        expect(self.row(upload)).to_contain_text("No space")
-        self.assertLess(abs(link.bounding_box()["y"] - place), 2)
-        self.assertEqual(page.evaluate("document.activeElement.getAttribute('href')"), address)
-        self.assertTrue(page.get_by_role("button", name="Show them").evaluate("""node => {
-          const { left, top } = node.getBoundingClientRect();
-          return node.contains(document.elementFromPoint(left + 9, top + 9));
-        }"""), "the offer is in the window")
-        page.get_by_role("button", name="Show them").click()
-        expect(page.locator('.row[data-row="0"] a').first).to_be_focused()
+        late = []
+        for subscriber in self.daemon.subscribers:
+            put = subscriber.put
+            subscriber.put = lambda lines, put=put: late.append(lambda: put(lines))
+        row = page.locator(".row").nth(2)
+        upload = self.daemon.ended[row.locator("a").get_attribute("href").split("upload=")[1]]
+        row.get_by_role("button", name="Remove").press("Enter")
+        page.get_by_role("button", name="Remove 1 upload").press("Enter")
+        expect(self.link(upload)).to_have_count(0)
+        page.wait_for_function("() => document.activeElement.closest('.row')?.dataset.row === '2'")
+        other = self.daemon.ended[page.locator(".row a:focus").get_attribute("href").split("upload=")[1]]
+        # A later event: the page has seen the one of the removal when it shows this one.
+        self.daemon.emit("state", {**other, "name": "renamed.mp4"})
+        for tell in late:
+            tell()
+        expect(self.row(other)).to_contain_text("renamed.mp4")
+        expect(page.get_by_text("Uploads were added or have ended.")).to_be_hidden()
 
     def test_a_row_that_is_removed_far_down_leaves_the_others_at_their_place(self):
         page = self.sign_in("queue")

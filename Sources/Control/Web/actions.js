@@ -123,9 +123,13 @@ export function doneText(word) {
   };
 }
 
-/** A command that needs no further question. */
-export const runPlain = (name, selection, place) =>
-  run(COMMANDS[name].path ?? name, selection, { place, done: doneText(COMMANDS[name].done) });
+/** A command on uploads that needs no further question. */
+export const runPlain = (name, ids, place) =>
+  run(COMMANDS[name].path ?? name, { ids }, { place, done: doneText(COMMANDS[name].done) });
+
+/** Ends the pause of a folder, a destination or everything. The daemon counts no uploads for it. */
+export const resumeAll = (selection, place) => run("resume", selection,
+  { place, done: selection.all ? "Everything is resumed." : `Resumed: uploads ${scopeText(selection)}.` });
 
 /** A button for a command; disabled with the reason where it cannot be given. */
 export function commandButton(label, picture, onclick, attributes = {}) {

@@ -96,6 +96,8 @@ export async function post(path, body = {}) {
  */
 function send(file, query, { onprogress, signal }) {
   return new Promise((resolve, reject) => {
+    const cancelled = () => new Failure(0, "cancelled", "Cancelled.");
+    if (signal?.aborted) return reject(cancelled());
     const transfer = new XMLHttpRequest();
     transfer.open("POST", `v1/bytes?${queryOf(query)}`);
     transfer.setRequestHeader("Content-Type", "application/octet-stream");
@@ -107,7 +109,7 @@ function send(file, query, { onprogress, signal }) {
     });
     const fail = (failure) => reject(Object.assign(failure, { isUnknown: isWhole }));
     transfer.addEventListener("error", () => fail(new Failure(0, "unreachable", "The connection broke.")));
-    transfer.addEventListener("abort", () => fail(new Failure(0, "cancelled", "Cancelled.")));
+    transfer.addEventListener("abort", () => fail(cancelled()));
     transfer.addEventListener("load", () => {
       let value = null;
       try {
@@ -126,31 +128,42 @@ function send(file, query, { onprogress, signal }) {
       else reject(failure);
     });
     signal?.addEventListener("abort", () => transfer.abort());
-    transfer.send(file);
+    return transfer.send(file);
   });
 }
 
 /** 128 bits, also where the page is no secure context. */
-export const newKey = () => `web-${[...crypto.getRandomValues(new Uint8Array(16))]
+const newKey = () => `web-${[...crypto.getRandomValues(new Uint8Array(16))]
   .map((byte) => byte.toString(16).padStart(2, "0")).join("")}`;
 
+/** The keys of files that were tried and not added as far as the page knows, also for when they are chosen again. */
+const keys = new Map();
+
 /**
- * Adds a file whose `key` is its own: an answer that is lost can be asked for, and a further try adds nothing twice.
+ * Adds a file with a key of its own: an answer that is lost can be asked for, and a further try adds nothing twice.
  *
  * @throws A failure whose message says what became of the file.
  */
-export async function add(file, query, { isAgain, ...options }) {
-  // An earlier try may have done more than its answer said.
-  if (isAgain && (await isKnown(query.key))) return;
+export async function add(file, to, options) {
+  const same = JSON.stringify([file.name, file.size, file.lastModified, to]);
+  if (!keys.has(same)) keys.set(same, newKey());
+  else if (await wasAdded(keys.get(same))) return void keys.delete(same);
+  await addWithKey(file, { name: file.name, to, key: keys.get(same) }, options);
+  keys.delete(same);
+}
+
+async function addWithKey(file, query, options) {
+  // Without an answer the next question, or the next try, may have one.
+  const isKnownByNow = () => isKnown(query.key).catch(() => false);
   try {
     await send(file, query, options);
   } catch (failure) {
-    if (failure.status === 409 && (await isKnown(query.key))) return;
+    if (failure.status === 409 && (await isKnownByNow())) return;
     if (failure.isUnknown) {
       // The daemon examines and records a file for a while after its last byte.
       for (const delay of [0, 1000, 3000]) {
         await new Promise((resolve) => setTimeout(resolve, delay));
-        if (await isKnown(query.key)) return;
+        if (await isKnownByNow()) return;
       }
       failure.message += " It is not known whether the file was added. A further try does not add it twice.";
     } else if (failure.status === 0) failure.message += " The file was not added.";
@@ -158,13 +171,24 @@ export async function add(file, query, { isAgain, ...options }) {
   }
 }
 
-/** Whether an upload has this key, as far as the daemon says. */
+/** Whether an earlier try did more than its answer said. The bytes are not sent again before the daemon has said so. */
+async function wasAdded(key) {
+  try {
+    return await isKnown(key);
+  } catch (failure) {
+    failure.message += " It is not known whether the last try added the file, so it was not sent again.";
+    throw failure;
+  }
+}
+
+/** Whether an upload has this key, also one that ended, as long as the history has it. */
 async function isKnown(key) {
   try {
     await get(`v1/uploads/${encodeURIComponent(key)}`, {}, soon());
     return true;
-  } catch {
-    return false;
+  } catch (failure) {
+    if (failure.status === 404) return false;
+    throw failure;
   }
 }
 
@@ -182,12 +206,13 @@ export async function signInWithCode(code) {
 
 /** Signs in with a token of `control.tokens`, or unlocks changes again. */
 export async function signInWithToken(typed) {
+  const secret = typed.trim();
   // `fetch` refuses such a header as if the daemon did not answer.
-  const place = typed.trim().search(/[^\x20-\x7e]/);
+  const place = secret.search(/[^\x20-\x7e]/);
   if (place >= 0) {
     throw new Failure(400, "bad_request", `Character ${place + 1} of the token is not ASCII and cannot be sent.`);
   }
-  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${typed}` };
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${secret}` };
   return opened(await request("POST", "v1/session", { body: "{}", headers }));
 }
 

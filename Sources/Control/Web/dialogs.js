@@ -1,6 +1,6 @@
 // Dialogs: confirmations with count and scope, and the questions that some commands ask first.
 
-import { add, newKey } from "./api.js";
+import { add } from "./api.js";
 import { announce, button, element, fill, foreign, icon, setText, visibly } from "./dom.js";
 import { bytes, count, files, percent } from "./format.js";
 import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText, scopeValue,
@@ -298,7 +298,7 @@ export async function command(name, uploads, place) {
   }
   if (name === "priority") return priorityDialog(uploads);
   if (COMMANDS[name].danger) return confirmUploads(name, uploads);
-  return Boolean(await runPlain(name, { ids }, place));
+  return Boolean(await runPlain(name, ids, place));
 }
 
 /** Asks where files go that were dropped or chosen, and sends them one after another. */
@@ -381,7 +381,7 @@ function addedWords(items) {
 
 /** A file of the list, with a button that leaves it out. */
 function makeItem(file, leaveOut) {
-  const item = { file, keys: new Map(), status: element("span", { class: "quiet" }, bytes(file.size)) };
+  const item = { file, status: element("span", { class: "quiet" }, bytes(file.size)) };
   const label = `Leave out ${visibly(file.name)}`;
   item.remove = button("Leave out", { class: "small", "aria-label": label, onclick: () => leaveOut(item) });
   item.node = element("li", {}, element("span", {}, foreign(file.name), " ", item.status), item.remove);
@@ -390,9 +390,7 @@ function makeItem(file, leaveOut) {
 
 async function sendFile(item, to, signal) {
   const onprogress = (sent, total) => setText(item.status, percent(total ? sent / total : 0));
-  const isAgain = item.keys.has(to);
-  if (!isAgain) item.keys.set(to, newKey());
-  await add(item.file, { name: item.file.name, to, key: item.keys.get(to) }, { isAgain, onprogress, signal });
+  await add(item.file, to, { onprogress, signal });
   item.isDone = true;
   item.to = to;
   item.remove.remove();

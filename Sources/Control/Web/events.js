@@ -55,15 +55,16 @@ export class EventStream {
   /** Begins after the event `seq`, the last one that the page knows. */
   follow(seq) {
     this.seq = Math.max(this.seq ?? 0, seq);
-    if (!this.connection) this.start();
+    if (!this.connection) this.start({ isCurrent: true });
   }
 
-  start() {
+  /** @param isCurrent Whether the number was just read. In a hidden tab the connection begins later. */
+  start({ isCurrent = false } = {}) {
     if (document.hidden || this.connection || !session.person) return;
     // Only one try may be due at a time.
     clearTimeout(this.timer);
     if (this.seq === null) this.on.unnumbered();
-    else this.connect();
+    else this.connect(isCurrent);
   }
 
   stop() {
@@ -79,12 +80,11 @@ export class EventStream {
     this.start();
   }
 
-  async connect() {
+  async connect(isCurrent) {
     const connection = new AbortController();
     this.connection = connection;
-    // The first time it begins at an event that was just read; later the daemon first sends what was missed.
-    this.catchesUpUntil = this.hasConnected ? performance.now() + CATCHING_UP : 0;
-    this.hasConnected = true;
+    // After an older number the daemon first sends what was missed.
+    this.catchesUpUntil = isCurrent ? 0 : performance.now() + CATCHING_UP;
     let reason = "the connection was closed";
     // A daemon that was stopped as it is still takes connections, and answers none of them.
     this.expectBytes(connection);

@@ -11,16 +11,6 @@ const OVERSCAN = 6;
 /** Browsers limit the height of an element. Filters lead to the uploads beyond. */
 export const MOST_ROWS = 150_000;
 
-const MOVES = new Set(["added", "completed", "failed", "cancelled", "removed", "flushed", "loaded"]);
-const FINAL = new Set(["completed", "failed", "cancelled", "expired", "superseded"]);
-const WAITS = new Set(["paused", "resumed", "allowed", "quota_reached", "credential"]);
-
-/** Whether another upload may be in a list after an event, or none. A retry has an event like any other state. */
-export const changesLists = ({ type, detail }) => MOVES.has(type) || (type === "state" && FINAL.has(detail?.from));
-
-/** Whether uploads may wait for other reasons after an event, though none of them has an event of its own. */
-export const changesWaits = ({ type, op }) => !op && WAITS.has(type);
-
 export class VirtualList {
   /**
    * @param read Reads a page: `(after, limit) => Promise<{uploads, counts, next}>`.
@@ -37,6 +27,9 @@ export class VirtualList {
     this.spare = [];
     /** The newest events with an upload: they may come before the answer to a question that was asked earlier. */
     this.recent = new Map();
+    /** When the pages in view are read again, by `performance.now()`. */
+    this.due = Infinity;
+    this.refreshed = Promise.resolve();
     this.node = element("div", { class: "rows", role: "list", "aria-label": label, onkeydown: (e) => this.move(e) });
     this.clear();
     this.onscroll = () => this.renderSoon();
@@ -55,8 +48,8 @@ export class VirtualList {
   clear() {
     this.generation = (this.generation ?? 0) + 1;
     /**
-     * `{after, uploads, count, start, seq}`: from row `start` on; `uploads` is null for one that was dropped, `seq` the
-     * number of the last event that it knows.
+     * `{after, uploads, count, start, seq, readSeq}`: from row `start` on; `uploads` is null for one that was dropped,
+     * `seq` the number of the last event that its uploads know, `readSeq` that when their rows were chosen.
      */
     this.pages = [];
     /** The page of each upload, by its id. */
@@ -68,7 +61,25 @@ export class VirtualList {
     this.selected = null;
     /** The number of the last event that the counts know. */
     this.seq = 0;
+    this.counted = this.countedBefore = null;
     this.isComplete = false;
+  }
+
+  /**
+   * Events were missed, and their numbers may have begun again. Pages out of view are read again when they come into
+   * view; those in view need `refreshSoon`, which also compares the counts.
+   */
+  forgetEvents() {
+    this.recent.clear();
+    this.dropBeyond(...this.inView());
+    for (const page of this.pages) page.seq = page.readSeq = 0;
+    this.seq = 0;
+    this.countedBefore ??= this.counted;
+  }
+
+  /** Events up to this number have changed which uploads are in the pages in memory. */
+  get readSeq() {
+    return Math.min(this.seq, ...this.pages.filter((page) => page.uploads).map((page) => page.readSeq));
   }
 
   /** Rows that are not shown do not follow a change of the connection. */
@@ -118,6 +129,7 @@ export class VirtualList {
   keepCounts({ counts, selected, seq }) {
     this.counts = counts;
     this.selected = selected ?? null;
+    this.counted = JSON.stringify(selected ?? counts);
     this.seq = seq;
   }
 
@@ -135,7 +147,7 @@ export class VirtualList {
       if (isCut) for (const page of this.pages.splice(index + 1)) this.drop(page);
     }
     if (known) this.drop(known);
-    const page = { after, uploads, count: uploads.length, seq: answer.seq };
+    const page = { after, uploads, count: uploads.length, seq: answer.seq, readSeq: answer.seq };
     this.pages[index] = page;
     for (const upload of uploads) this.places.set(upload.id, page);
     let start = index ? this.pages[index - 1].start + this.pages[index - 1].count : 0;
@@ -203,6 +215,8 @@ export class VirtualList {
       const answer = await this.read(page.after, PAGE);
       if (generation !== this.generation) return false;
       this.keepCounts(answer);
+      isOther ||= (this.countedBefore ?? this.counted) !== this.counted;
+      this.countedBefore = null;
       if (!page.uploads) continue;
       page.seq = answer.seq;
       const found = new Map(answer.uploads.map((upload) => [upload.id, this.newest(upload, answer.seq)]));
@@ -217,16 +231,21 @@ export class VirtualList {
     return isOther;
   }
 
-  /** Does so soon, at most once in `interval`. */
+  /** Does so soon, at most once in `interval`. The earliest of several wishes counts. */
   refreshSoon(interval) {
-    this.refreshing ??= setTimeout(async () => {
-      this.refreshing = null;
+    const delay = Math.max(300, (this.refreshedAt ?? -Infinity) + interval - performance.now());
+    if (performance.now() + delay >= this.due) return;
+    clearTimeout(this.refreshing);
+    this.due = performance.now() + delay;
+    this.refreshing = setTimeout(async () => {
+      this.due = Infinity;
       this.refreshedAt = performance.now();
-      // Without an answer the rows stay as they are.
-      const isOther = await this.refresh().catch(() => false);
+      // One after another, so that no older answer comes last. Without an answer the rows stay as they are.
+      this.refreshed = this.refreshed.then(() => this.refresh()).catch(() => false);
+      const isOther = await this.refreshed;
       this.onchange();
       if (isOther) this.onother();
-    }, Math.max(300, (this.refreshedAt ?? -Infinity) + interval - performance.now()));
+    }, delay);
   }
 
   /** The number of the page with this row. */
@@ -349,10 +368,15 @@ export class VirtualList {
     }
     const nearEnd = last >= this.length - PAGE / 2;
     if (nearEnd && !this.isComplete && this.pages.length && this.length < MOST_ROWS) this.load(this.pages.length);
+    this.dropBeyond(from - NEAR, to + NEAR);
+  }
+
+  /** Drops the pages before and after these, except for that of the row with the focus. */
+  dropBeyond(from, to) {
     const focused = this.rowOfFocus();
     const held = focused === null ? -1 : this.pageOf(focused);
     this.pages.forEach((page, index) => {
-      if (page.uploads && index !== held && (index < from - NEAR || index > to + NEAR)) this.drop(page);
+      if (page.uploads && index !== held && (index < from || index > to)) this.drop(page);
     });
   }
 

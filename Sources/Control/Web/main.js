@@ -129,9 +129,17 @@ function tokenField() {
     spellcheck: "false" });
 }
 
-function showSignIn(reason) {
+function leaveView() {
   current.view?.unmount();
   current = { name: null, view: null };
+}
+
+function closeQuestions() {
+  for (const dialog of document.querySelectorAll("dialog.question")) dialog.close();
+}
+
+function showSignIn(reason) {
+  leaveView();
   document.title = "Sign in · Sluice";
   const typed = tokenField();
   const result = element("p", { class: "result", role: "alert" });
@@ -225,6 +233,7 @@ function leaveLocally(reason) {
   hideNotice();
   session.person = null;
   end();
+  closeQuestions();
   closeUpload();
   showConnection();
   showSignIn(reason);
@@ -235,10 +244,9 @@ function start() {
   hasBegun = true;
   // Another role has other controls.
   if (current.role !== session.person.role) {
-    for (const dialog of document.querySelectorAll("dialog.question")) dialog.close();
+    closeQuestions();
     closeUpload();
-    current.view?.unmount();
-    current = { name: null, view: null };
+    leaveView();
   }
   showFrame();
   show();
@@ -249,28 +257,37 @@ function start() {
 async function arrive(before = link("now")) {
   const code = /^#code=([\w.~-]+)$/.exec(location.hash)?.[1];
   if (code) window.history.replaceState(null, "", before);
+  clearTimeout(showUnreachable.timer);
   try {
     if (code) await signInWithCode(code);
     else await resumeSession();
     for (const endAsDone of tokenQuestions) endAsDone();
     start();
   } catch (failure) {
-    clearTimeout(showUnreachable.timer);
-    const isUsed = failure.status === 401;
-    const what = isUsed ? "is no longer good" : "did not work";
-    if (code && session.person) showNotice(`The link ${what}: ${failure.message}`);
-    else if (failure.status === 0 || failure.status >= 500) showUnreachable(failure);
-    else showSignIn(code ? `The link is no longer good: ${failure.message}.` : null);
+    const isOver = failure.status === 401;
+    const reason = code ? `The link ${isOver ? "is no longer good" : "did not work"}: ${failure.message}`
+      : isOver ? null : failure.message;
+    // A link may have signed the tab in while the page asked for an earlier session.
+    if (session.person) {
+      if (code) showNotice(reason);
+    } else if (failure.status === 0 || failure.status >= 500) showUnreachable(failure);
+    else showSignIn(reason);
   }
 }
 
 function showUnreachable(failure) {
+  leaveView();
   fill(main, element("div", { class: "empty" }, icon("lost"), element("h1", {}, "The daemon does not answer"),
     element("p", {}, failure.message), element("p", { class: "quiet" }, "The page tries again every few seconds."),
     button("Try now", { icon: "retry", onclick: () => arrive() })));
   showFrame();
+  tryAgainLater();
+}
+
+/** A hidden tab asks nothing. */
+function tryAgainLater() {
   clearTimeout(showUnreachable.timer);
-  showUnreachable.timer = setTimeout(() => arrive(), 5000);
+  showUnreachable.timer = setTimeout(() => (document.hidden ? tryAgainLater() : arrive()), 5000);
 }
 
 // The connection.

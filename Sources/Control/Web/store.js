@@ -12,6 +12,19 @@ const IDLE_INTERVAL = 30_000;
 /** Ways change without an event: they are read with a status, at most this often. */
 const ROUTES_INTERVAL = 60_000;
 
+const MOVES = new Set(["added", "completed", "failed", "cancelled", "removed", "flushed", "loaded"]);
+const FINAL = new Set(["completed", "failed", "cancelled", "expired", "superseded"]);
+const WAITS = new Set(["paused", "resumed", "allowed", "quota_reached"]);
+
+/** Whether another upload may be in a list after an event, or none. A retry has an event like any other state. */
+export const changesLists = ({ type, detail }) => MOVES.has(type) || (type === "state" && FINAL.has(detail?.from));
+
+/**
+ * Whether uploads may wait for other reasons after an event, though none of them has an event of its own. A renewed
+ * credential is for all uploads to a destination, and its event has the one that was being sent.
+ */
+export const changesWaits = ({ type, op }) => type === "credential" || (!op && WAITS.has(type));
+
 export const state = {
   status: null,
   /** What went wrong with the last reading of the status. */
@@ -180,6 +193,7 @@ async function readTransfers() {
   if (pages) {
     state.hasTransfers = true;
     state.transfers = new Map(pages.flatMap((page) => page.uploads).map((upload) => [upload.id, upload]));
+    for (const id of state.transfers.keys()) over.delete(id);
     // An event may be newer than the answers, and come before them.
     const read = Math.min(...pages.map((page) => page.seq));
     for (const event of mine) {
@@ -228,6 +242,7 @@ export function end() {
   stream.stop();
   stream.seq = null;
   meanwhile = null;
+  over.clear();
   Object.assign(state,
     { status: null, statusFailure: null, readAt: -Infinity, transfers: new Map(), hasTransfers: false, lost: null });
 }

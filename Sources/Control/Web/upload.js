@@ -5,8 +5,7 @@ import { COMMANDS, commandButton, commandsFor, reasonAgainst, resultPlace } from
 import { button, dataTable, element, fill, foreign, icon, kindOf, remake, setAttribute, setText } from "./dom.js";
 import { command } from "./dialogs.js";
 import { bytes, clockLength, count, files, time } from "./format.js";
-import { changesWaits } from "./list.js";
-import { subscribe } from "./store.js";
+import { changesWaits, subscribe } from "./store.js";
 import { describe, holdFacts, holdWords, prose, route, whenOf } from "./words.js";
 
 /** When there was no picture of an upload, by its id. */
@@ -42,6 +41,8 @@ subscribe("stale", () => {
   forget();
   askAgain();
 });
+// A hidden tab asks for none.
+document.addEventListener("visibilitychange", askAgain);
 /** Pictures that are in view and not loaded, in the order in which they came there, and how many are loading. */
 const waiting = new Set();
 let loading = 0;
@@ -55,7 +56,7 @@ const inView = new IntersectionObserver((entries) => {
 
 function loadNext() {
   for (const thumbnail of waiting) {
-    if (loading >= MOST_LOADING) return;
+    if (document.hidden || loading >= MOST_LOADING) return;
     waiting.delete(thumbnail);
     thumbnail.load();
   }
@@ -175,6 +176,8 @@ export function closeUpload() {
 class Drawer {
   constructor(id, onclose) {
     this.id = id;
+    /** The numbers of the last question and of the last one that was answered. */
+    this.asked = this.answered = 0;
     this.title = element("h2", { id: "drawer-title", tabindex: "-1" }, "Upload");
     this.head = element("div", { class: "drawer-head" });
     this.body = element("div", { class: "drawer-body" }, element("p", { class: "empty" }, "Reading…"));
@@ -231,10 +234,13 @@ class Drawer {
   }
 
   async refresh() {
+    const mine = (this.asked += 1);
     try {
       const path = encodeURIComponent(this.id);
       const [detail, why] = await Promise.all([get(`v1/uploads/${path}`), get(`v1/why/${path}`)]);
-      if (drawer !== this) return;
+      // The answer to a later question may have come before.
+      if (drawer !== this || mine < this.answered) return;
+      this.answered = mine;
       this.show(detail.upload);
       const answer = why.answers.find((each) => each.id === this.id) ?? why.answers[0];
       // Made again only if it differs, so that selection and focus stay.
@@ -242,6 +248,9 @@ class Drawer {
       if (key !== this.shownKey) remake(this.body, sections(detail, answer));
       this.shownKey = key;
     } catch (failure) {
+      // What was read once stays until it can be read again.
+      if (mine < this.answered || (this.shownKey && failure.status !== 404)) return;
+      this.answered = mine;
       this.shownKey = null;
       const gone = failure.status === 404;
       const words = gone ? "The daemon does not know this upload any more." : failure.message;

@@ -1,13 +1,13 @@
 // What happens at this moment: transfers, warnings, holds, destinations, folders, disks and hooks.
 
 import { mayChange } from "./api.js";
-import { ALLOWED, commandButton, refreshCommands, resultPlace, run, runPlain } from "./actions.js";
+import { ALLOWED, commandButton, refreshCommands, resultPlace, resumeAll, run } from "./actions.js";
 import { element, fill, foreign, icon, keyed, link, panel, setText } from "./dom.js";
 import { addDialog, allowDialog, command, limitDialog, pauseDialog } from "./dialogs.js";
 import { ago, bytes, count, duration, files, percent, rate, time, until } from "./format.js";
 import { state, subscribe } from "./store.js";
 import { Thumbnail, badge, cardTitle, facts, progressBar, wayText } from "./upload.js";
-import { describe, holdWords, idleWords, prose, route, sentWords } from "./words.js";
+import { describe, holdWords, prose, route, sentWords } from "./words.js";
 
 export const now = {
   title: "Now",
@@ -66,7 +66,7 @@ class NowView {
     if (!mayChange()) return;
     fill(this.controls,
       commandButton("Pause…", "pause", () => pauseDialog()),
-      this.resume = commandButton("Resume everything", "resume", () => runPlain("resume", { all: true }, this.result)),
+      this.resume = commandButton("Resume everything", "resume", () => resumeAll({ all: true }, this.result)),
       commandButton("Limit rate…", "usage", limitDialog),
       commandButton("Rescan folders", "folder", () => run("rescan", {},
         { place: this.result, done: "The folders are being scanned." })),
@@ -139,7 +139,7 @@ function summary(status) {
     : left ? ["Waiting", "wait", "wait"] : ["Idle", "ok", "good"];
   const headline = [badge({ word: word[0], icon: word[1], tone: word[2] }),
     running > 0 && element("strong", { class: "figure" }, rate(status.rate)),
-    element("span", {}, left ? `${files(left, "upload")} not over` : idleWords(status)),
+    element("span", {}, left ? `${files(left, "upload")} not over` : "nothing waits"),
     status.eta && running > 0 && element("span", {}, `about ${duration(status.eta)} left`),
     status.limit !== undefined && element("span", {}, `limited to ${rate(status.limit)}`),
     total?.until && until(total.until)];
@@ -169,7 +169,7 @@ function pauseWords({ scope, name, since, until: end }) {
 function resumeButton(view, { scope, name }) {
   if (!mayChange()) return null;
   const selection = scope === "all" ? { all: true } : { [scope]: name };
-  return commandButton("Resume", "resume", () => runPlain("resume", selection, view.result),
+  return commandButton("Resume", "resume", () => resumeAll(selection, view.result),
     { class: "small", "data-name": "resume" });
 }
 
@@ -279,7 +279,7 @@ const holdCard = (view) => card(({ folder, destination, waiting, hold }) => {
 function pauseControl(view, scope, { name, isPaused }) {
   if (!mayChange()) return null;
   const label = isPaused ? "Resume" : "Pause…";
-  const act = () => (isPaused ? runPlain("resume", { [scope]: name }, view.result) : pauseDialog({ [scope]: name }));
+  const act = () => (isPaused ? resumeAll({ [scope]: name }, view.result) : pauseDialog({ [scope]: name }));
   return commandButton(label, isPaused ? "resume" : "pause", act,
     { class: "small", "data-name": "pause", "aria-label": `${label.replace("…", "")} ${scope} ${name}` });
 }

@@ -5,10 +5,10 @@ import { COMMANDS, commandButton, commandsFor, refreshCommands, resultPlace } fr
 import { button, element, fill, foreign, icon, link, setAttribute, setText } from "./dom.js";
 import { command, field, flushDialog, pauseDialog, scopeDialog } from "./dialogs.js";
 import { bytes, count, files } from "./format.js";
-import { MOST_ROWS, VirtualList, changesLists, changesWaits } from "./list.js";
-import { state, subscribe } from "./store.js";
+import { MOST_ROWS, VirtualList } from "./list.js";
+import { changesLists, changesWaits, state, subscribe } from "./store.js";
 import { Thumbnail, badge, progressBar } from "./upload.js";
-import { describe, idleWords, prose, route, stateWords, whenOf } from "./words.js";
+import { describe, prose, route, stateWords, whenOf } from "./words.js";
 
 const LISTS = [["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"], ["history", "History"]];
 const ONGOING_STATES = ["queued", "waiting", "paused", "uploading", "opening", "finishing", "staging", "settling"];
@@ -33,6 +33,8 @@ class UploadsView {
     this.isHistory = isHistory;
     this.view = isHistory ? "history" : "queue";
     this.chosen = new Map();
+    /** The number of the last event that may have changed which uploads are in the list. */
+    this.movedSeq = 0;
     this.list = new VirtualList({
       label: isHistory ? "Uploads that are over" : "Uploads that are not over",
       read: (after, limit) => get("v1/uploads", { ...this.query(), after, limit }),
@@ -43,7 +45,7 @@ class UploadsView {
     this.build(root);
     this.unsubscribe = [
       subscribe("events", (events) => this.follow(events)),
-      subscribe("stale", () => this.becomeStale({ now: true })),
+      subscribe("stale", () => this.readMissed()),
       subscribe("status", () => {
         this.showCounts();
         if (!isHistory) this.list.refreshSoon(WAITS_INTERVAL);
@@ -177,24 +179,26 @@ class UploadsView {
   }
 
   /** Reads the list again: from the top, or where it is after a command in the middle of it. */
-  reload({ inPlace = false } = {}) {
+  async reload({ inPlace = false } = {}) {
     clearTimeout(this.timer);
     this.timer = null;
     this.stale.hidden = true;
     this.reloadedAt = performance.now();
-    return inPlace && this.list.pages.length > 1 ? this.list.readAgain() : this.list.reload();
+    await (inPlace && this.list.pages.length > 1 ? this.list.readAgain() : this.list.reload());
+    // The event of the page's own command may have come meanwhile.
+    if (this.movedSeq <= this.list.readSeq) this.stale.hidden = true;
   }
 
   follow(events) {
-    let hasMoved = false;
+    const before = this.movedSeq;
     let waits = false;
     for (const event of events ?? []) {
       // An old event does not say how its upload is now.
       if (event.op && !event.isOld) this.list.apply(event);
-      hasMoved ||= changesLists(event) && this.concerns(event);
+      if (changesLists(event) && this.concerns(event)) this.movedSeq = event.seq;
       waits ||= event.isOld || changesWaits(event);
     }
-    if (hasMoved) this.becomeStale();
+    if (this.movedSeq > Math.max(before, this.list.readSeq)) this.becomeStale();
     if (waits) this.list.refreshSoon(REFRESH_INTERVAL);
   }
 
@@ -212,21 +216,23 @@ class UploadsView {
       && (scrollY > 200 || this.chosen.size > 0 || node.contains(document.activeElement) || node.matches(":hover"));
   }
 
-  /** Rows must not move under a pointer or the focus: then the page only offers to show the change. */
-  becomeStale({ now = false } = {}) {
-    if (this.isInUse()) {
-      this.stale.hidden = false;
-      if (now) this.list.refreshSoon(0);
-    } else if (now) this.reload();
-    else {
-      this.timer ??= setTimeout(() => {
-        this.timer = null;
-        if (this.isInUse()) this.stale.hidden = false;
-        else this.reload();
-      }, Math.max(500, this.reloadedAt + REFRESH_INTERVAL - performance.now()));
-    }
+  /** After missed events: whether they changed which uploads are in the list is not known before it is read. */
+  readMissed() {
+    this.movedSeq = 0;
+    this.list.forgetEvents();
+    if (this.isInUse()) this.list.refreshSoon(0);
+    else this.reload();
   }
 
+  /** Rows must not move under a pointer or the focus: then the page only offers to show the change. */
+  becomeStale() {
+    if (this.isInUse()) this.stale.hidden = false;
+    else this.timer ??= setTimeout(() => {
+      this.timer = null;
+      if (this.isInUse()) this.stale.hidden = false;
+      else this.reload();
+    }, Math.max(500, this.reloadedAt + REFRESH_INTERVAL - performance.now()));
+  }
 
   /** After a command that takes uploads out of the list, it follows at once, and the focus stays at its place. */
   async act(done, row = null) {
@@ -274,10 +280,8 @@ class UploadsView {
   showEmpty(isFiltered) {
     const words = isFiltered ? "No upload matches these filters." : {
       completed: "Nothing was completed lately.", failed: "No upload has failed.",
-        cancelled: "Nothing was cancelled lately.",
-      history: "The history is empty.",
-    }[this.isHistory ? this.params.list ?? "completed" : ""]
-      ?? `The queue is empty: ${state.status ? idleWords(state.status) : "nothing waits"}.`;
+      cancelled: "Nothing was cancelled lately.", history: "The history is empty.",
+    }[this.isHistory ? this.params.list ?? "completed" : ""] ?? "The queue is empty: nothing waits.";
     fill(this.message, icon(isFiltered ? "file" : "ok"), element("p", {}, words),
       isFiltered && element("a", { class: "button", href: link(this.view, { list: this.params.list }) }, "Show all"));
   }

@@ -65,11 +65,17 @@ class UsageView {
     this.timer = null;
     this.loadedAt = performance.now();
     const query = { days: this.days.value, months: 12, by: this.by.value };
+    const key = JSON.stringify(query);
+    const isWanted = () => !this.isOver && query.by === this.by.value && query.days === this.days.value;
     try {
       const answer = await this.read(query);
-      if (!this.isOver && query.by === this.by.value && query.days === this.days.value) this.show(answer);
+      if (!isWanted()) return;
+      this.show(answer);
+      this.shownKey = key;
     } catch (failure) {
-      if (this.isOver) return;
+      // What was read once stays until it can be read again.
+      if (!isWanted() || this.shownKey === key) return;
+      this.shownKey = null;
       fill(this.content, element("div", { class: "empty" }, icon("lost"),
         element("p", {}, "The usage could not be read: ", foreign(failure.message))));
     }

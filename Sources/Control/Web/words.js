@@ -94,14 +94,6 @@ export function describe(upload) {
   return plain;
 }
 
-/** What it means that no upload is ongoing: a file that failed, settles or is on an absent disk is not sent. */
-export function idleWords(status) {
-  const { failed, cancelled } = status.counts;
-  const isComplete = !failed && !cancelled && !status.starting && !status.settling.length
-    && status.folders.every((each) => !each.settling && !/^(absent|failed)/.test(each.state));
-  return isComplete ? "every file that was found is sent" : "nothing waits";
-}
-
 /** When an upload ended, or how long it waits. */
 export function whenOf(upload) {
   const said = describe(upload);
