@@ -296,6 +296,29 @@ class LayoutTest(PageTest):
                     self.go(view, page)
                     self.assertLessEqual(page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0)
 
+    def test_the_choices_of_the_usage_show_their_longest_word(self):
+        for width in (360, 768, 1440):
+            with self.subTest(width=width):
+                page = self.open_page(self.open_context(viewport={"width": width, "height": 900}))
+                self.sign_in("usage", page)
+                missing = page.evaluate("""() => [...document.querySelectorAll(".filters select")].map(select => {
+                  const whole = select.cloneNode(true);
+                  Object.assign(whole.style, { width: "max-content", position: "absolute" });
+                  document.body.append(whole);
+                  return whole.offsetWidth - select.offsetWidth;
+                })""")
+                self.assertLessEqual(max(missing), 0)
+
+    def test_the_lists_of_the_history_fit_into_a_narrow_window_with_large_numbers(self):
+        self.daemon.counts = lambda: {name: 1_234_567 for name in ("ongoing", "completed", "failed", "cancelled")}
+        page = self.open_page(self.open_context(viewport={"width": 360, "height": 740}))
+        self.sign_in("history", page)
+        expect(page.get_by_role("link", name="Completed 1,234,567")).to_be_visible()
+        self.assertLessEqual(page.evaluate("""() => {
+          const tabs = document.querySelector(".tabs");
+          return tabs.scrollWidth - tabs.clientWidth;
+        }"""), 0)
+
     def test_text_of_twice_the_size_fits(self):
         page = self.open_page(self.open_context(viewport={"width": 720, "height": 900}))
         self.sign_in(page=page)

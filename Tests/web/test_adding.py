@@ -87,6 +87,57 @@ class AddingTest(PageTest):
         expect(dialog).to_have_count(0)
         self.assertEqual(self.daemon.total, 61)
 
+    def lose_answer(self):
+        """Adds what was chosen. Whether the daemon has recorded it is not known afterwards."""
+        self.daemon.loses_answers = "early"
+        self.add()
+        expect(self.dialog().get_by_role("alert")).to_contain_text("It is not known whether the file was added.")
+        self.daemon.loses_answers = ""
+
+    def test_a_file_whose_earlier_try_cannot_be_asked_for_is_not_sent_again(self):
+        dialog = self.open("a.mp4")
+        self.lose_answer()
+        # The daemon has sent the file meanwhile: it would take its key again.
+        upload = self.daemon.receive(self.daemon.taken[0], 10)["uploads"][0]
+        self.daemon.changed[upload["id"]] |= {"state": "completed", "list": "completed"}
+        self.page.route("**/v1/uploads/web-*", lambda route: route.fulfill(
+            status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}}))
+        self.add()
+        expect(dialog.get_by_role("alert")).to_contain_text(
+            "the database is busy It is not known whether the last try added the file, so it was not sent again.")
+        self.page.unroute("**/v1/uploads/web-*")
+        self.add()
+        expect(dialog).to_have_count(0)
+        self.assertEqual(self.daemon.total, 61)
+
+    def test_a_file_that_is_cancelled_while_the_page_asks_for_an_earlier_try_is_not_sent(self):
+        dialog = self.open("a.mp4")
+        self.lose_answer()
+        held = []
+        self.page.route("**/v1/uploads/web-*", lambda route: held.append(route))
+        self.add()
+        self.wait(lambda: held, "the page asks")
+        self.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        held[0].continue_()
+        expect(self.page.locator("#notice")).to_contain_text("Stopped. No file was added. a.mp4: Cancelled.")
+        self.assertEqual(self.sent(), [])
+
+    def test_a_file_of_which_nothing_is_known_is_not_added_twice_when_it_is_chosen_again(self):
+        with tempfile.TemporaryDirectory() as place:
+            path = pathlib.Path(place, "a.mp4")
+            path.write_bytes(b"x" * 10)
+            dialog = self.open()
+            dialog.get_by_label("Files").set_input_files(path)
+            self.lose_answer()
+            self.page.keyboard.press("Escape")
+            self.daemon.receive(self.daemon.taken[0], 10)
+            self.page.get_by_role("button", name="Add files…").click()
+            dialog.get_by_label("Files").set_input_files(path)
+            self.add()
+            expect(dialog).to_have_count(0)
+            self.assertEqual(self.daemon.total, 61)
+
     def test_a_connection_that_breaks_before_the_last_byte_adds_nothing_and_the_page_says_so(self):
         dialog = self.open("a.mp4")
         self.page.route("**/v1/bytes?*", lambda route: route.abort())

@@ -58,15 +58,17 @@ class ControlTest(PageTest):
         expect(page.get_by_text("Everything is paused")).to_be_visible()
         page.get_by_role("button", name="Resume everything").click()
         self.assertEqual(self.last_command("/v1/resume"), {"all": True})
+        self.expect_said("Everything is resumed.")
         expect(page.get_by_text("Everything is paused")).to_be_hidden()
 
     def test_pause_and_resume_a_destination_and_a_folder_on_their_cards(self):
         page = self.sign_in()
-        for scope, name in (("destination", "cloud"), ("folder", "<b>yard</b>")):
+        for scope, words, name in (("destination", "to", "cloud"), ("folder", "of folder", "<b>yard</b>")):
             page.get_by_role("button", name=f"Pause {scope} {name}").click()
             self.dialog().get_by_role("button", name="Pause").click()
             self.assertEqual(self.last_command("/v1/pause"), {scope: name, "after_part": False})
             page.get_by_role("button", name=f"Resume {scope} {name}").click()
+            self.expect_said(f"Resumed: uploads {words} {name}.")
             self.assertEqual(self.last_command("/v1/resume"), {scope: name})
 
     def test_retry_a_failed_upload(self):

@@ -194,6 +194,55 @@ class BrokenTest(PageTest):
         expect(page.get_by_text("does not count by the minute")).to_be_visible()
         expect(page.get_by_role("img", name="By day")).to_be_visible()
 
+    def open_drawer(self):
+        upload = self.daemon.upload(fake_views.identifier(self.daemon.total - 8))
+        self.sign_in("queue")
+        self.wait(lambda: self.daemon.subscribers, "the stream is open")
+        self.go(f"queue?upload={upload['id']}")
+        drawer = self.page.locator("dialog.drawer")
+        expect(drawer.get_by_role("heading", name="File", exact=True)).to_be_visible()
+        return drawer, upload["id"]
+
+    def test_a_drawer_whose_upload_cannot_be_read_again_keeps_what_it_shows(self):
+        drawer, identifier = self.open_drawer()
+        with self.page.expect_response("**/v1/why/*"):
+            self.page.route("**/v1/why/*", lambda route: route.fulfill(
+                status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}}))
+            self.daemon.change_one("priority", identifier, {"priority": 5})
+        self.page.evaluate("() => new Promise(requestAnimationFrame)")
+        self.assertTrue(drawer.get_by_role("heading", name="File", exact=True).is_visible())
+        self.page.unroute("**/v1/why/*")
+        expect(drawer.locator("dl div", has_text="Priority")).to_contain_text("5")
+
+    def test_an_earlier_answer_that_comes_late_does_not_replace_a_later_one_in_the_drawer(self):
+        drawer, identifier = self.open_drawer()
+        held = []
+        self.page.route("**/v1/uploads/0*", lambda route: route.continue_() if held
+                        else held.append((route, route.fetch())))
+        self.daemon.change_one("priority", identifier, {"priority": 5})
+        self.wait(lambda: held, "the drawer asks")
+        self.daemon.change_one("priority", identifier, {"priority": 9})
+        priority = drawer.locator("dl div", has_text="Priority")
+        expect(priority).to_contain_text("9")
+        route, answer = held[0]
+        with self.page.expect_event("requestfinished", lambda request: request == route.request):
+            route.fulfill(response=answer)
+        self.page.evaluate("() => new Promise(requestAnimationFrame)")
+        self.assertIn("9", priority.inner_text())
+
+    def test_a_usage_that_cannot_be_read_again_stays(self):
+        page = self.page
+        self.change_asset(page, "view-usage.js", "INTERVAL = 30_000", "INTERVAL = 0")
+        self.sign_in("usage")
+        chart = page.get_by_role("img", name="By day")
+        expect(chart).to_be_visible()
+        with page.expect_response(lambda answer: "v1/usage" in answer.url and answer.status == 503):
+            page.route("**/v1/usage?*", lambda route: route.fulfill(
+                status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}}))
+            self.daemon.emit("reset")
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        self.assertTrue(chart.is_visible())
+
     def test_an_upload_that_is_gone_says_so(self):
         page = self.sign_in()
         self.go("queue?upload=01M8MQDJPJFAKE00ZZZZZZZZZZ")

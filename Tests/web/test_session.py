@@ -47,6 +47,50 @@ class SessionTest(PageTest):
         self.page.keyboard.press("Enter")
         expect(self.page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
 
+    def test_a_pasted_token_signs_in_whatever_blanks_are_around_it(self):
+        for token in ("\ufeffoperator-token-0123", "\u3000operator-token-0123\u00a0"):
+            with self.subTest(token=token):
+                page = self.open_page(self.open_context())
+                page.goto(self.daemon.url)
+                page.get_by_label("Token").fill(token)
+                page.keyboard.press("Enter")
+                expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
+    def test_a_session_that_cannot_be_asked_for_leaves_a_page_that_a_link_signed_in(self):
+        page = self.page
+        held = []
+        page.route("**/v1/session", lambda route: held.append(route) if route.request.method == "GET"
+                   else route.continue_())
+        page.goto(self.daemon.url)
+        self.wait(lambda: held, "the page asks for its session")
+        page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code())
+        heading = page.get_by_role("heading", name="Now", exact=True)
+        expect(heading).to_be_visible()
+        with page.expect_event("requestfailed"):
+            held[0].abort()
+        page.evaluate("() => new Promise(requestAnimationFrame)")
+        self.assertTrue(heading.is_visible())
+
+    def test_a_link_that_is_refused_for_another_reason_is_not_called_used(self):
+        self.page.route("**/v1/session", lambda route: route.fulfill(status=429, json={
+            "error": {"code": "too_many", "message": "too many sign-ins"}}))
+        self.page.goto(f"{self.daemon.url}#code=0123456789abcdef")
+        expect(self.page.get_by_role("alert")).to_have_text("The link did not work: too many sign-ins")
+
+    def test_leaving_after_the_session_is_over_closes_the_other_questions(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Pause…", exact=True).first.click()
+        self.daemon.sessions.forget_all()
+        page.get_by_role("dialog").get_by_role("button", name="Pause").click()
+        again = page.get_by_role("dialog", name="Sign in again")
+        expect(again).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_have_count(0)
+        expect(page.get_by_label("Token")).to_be_focused()
+        page.keyboard.type("operator-token-0123")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
+
     def test_a_wrong_token_is_refused_beside_the_field(self):
         self.page.goto(self.daemon.url)
         self.page.get_by_label("Token").fill("wrong")

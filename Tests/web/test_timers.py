@@ -7,7 +7,7 @@ import urllib.parse
 from playwright.sync_api import expect
 
 from page_server import Refused
-from support import PageTest
+from support import PageTest, hide
 
 
 class TimerTest(PageTest):
@@ -65,6 +65,47 @@ class TimerTest(PageTest):
             return set(refused[:4]) <= set(made)
         self.wait(are_asked_for_later, "the refused ones are asked for again")
         expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
+
+    def test_a_hidden_tab_asks_for_no_picture_and_asks_again_when_it_is_seen(self):
+        make, refused, made = self.daemon.thumbnail, [], []
+
+        def refuse(reference):
+            refused.append(reference)
+            raise Refused(503, "unavailable", "a hold `busy` keeps the processor free")
+
+        def answer(reference):
+            made.append(reference)
+            return make(reference)
+        self.daemon.thumbnail = refuse
+        self.page.route("**/v1/events?*", lambda route: route.abort())
+        page = self.sign_in("queue")
+        # Those that are loading when the tab is hidden end.
+        self.wait(lambda: len(refused) > 4, "some pictures are refused")
+        with page.expect_response(lambda answer: refused[-1] in answer.url):
+            hide(page, True)
+            page.evaluate("id => fetch(`v1/thumbnails/${id}`)", refused[-1])
+        asked = self.count("v1/thumbnails")
+        page.clock.fast_forward(31_000)
+        page.clock.fast_forward(31_000)
+        page.evaluate("() => fetch('v1/session')")
+        self.assertEqual(self.count("v1/thumbnails"), asked)
+        self.daemon.thumbnail = answer
+        hide(page, False)
+        self.wait(lambda: set(refused[:4]) <= set(made), "the refused ones are asked for again")
+
+    def test_a_hidden_tab_does_not_ask_whether_the_daemon_answers_by_now(self):
+        page = self.sign_in()
+        page.route("**/v1/session", lambda route: route.abort())
+        page.reload()
+        expect(page.get_by_role("heading", name="The daemon does not answer")).to_be_visible()
+        hide(page, True)
+        asked = self.count("v1/session")
+        page.clock.run_for(20_000)
+        self.assertEqual(self.count("v1/session"), asked)
+        page.unroute("**/v1/session")
+        hide(page, False)
+        page.clock.run_for(6_000)
+        expect(page.get_by_role("heading", name="Now", exact=True)).to_be_visible()
 
     def test_a_file_without_a_picture_is_asked_for_again_only_after_missed_events(self):
         make, refused, made = self.daemon.thumbnail, [], []

@@ -278,10 +278,10 @@ class PlaceTest(ListTest):
         page.wait_for_function("() => document.activeElement.closest('.row')?.dataset.row === '2'")
         other = self.daemon.ended[page.locator(".row a:focus").get_attribute("href").split("upload=")[1]]
         # A later event: the page has seen the one of the removal when it shows this one.
-        self.daemon.emit("state", {**other, "name": "renamed.mp4"})
+        self.daemon.emit("state", {**other, "priority": 77})
         for tell in late:
             tell()
-        expect(self.row(other)).to_contain_text("renamed.mp4")
+        expect(self.row(other)).to_contain_text("priority 77")
         expect(page.get_by_text("Uploads were added or have ended.")).to_be_hidden()
 
     def test_a_row_that_is_removed_far_down_leaves_the_others_at_their_place(self):
