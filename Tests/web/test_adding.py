@@ -66,6 +66,39 @@ class AddingTest(PageTest):
         expect(self.page.locator("#announcements")).to_contain_text("Added: 1 file to nas, 1 file to archive.")
         self.assertEqual(self.sent(), ["good.mp4", "other.mp4"])
 
+    def test_a_refused_file_does_not_keep_the_others_back(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Add files…").click()
+        self.dialog().get_by_label("Files").set_input_files(
+            [{"name": name, "mimeType": "video/mp4", "buffer": b"x"} for name in ("a\x1b.mp4", "good.mp4")])
+        self.dialog().get_by_role("button", name="Add", exact=True).click()
+        expect(self.dialog().get_by_role("alert")).to_contain_text("`name` contains a control character")
+        expect(self.dialog().get_by_role("listitem").nth(1)).to_contain_text("added")
+        self.assertEqual(self.sent(), ["good.mp4"])
+
+    def test_a_refused_file_is_left_out_by_keys_and_the_focus_stays_in_the_list(self):
+        page = self.sign_in()
+        page.get_by_role("button", name="Add files…").click()
+        self.dialog().get_by_label("Files").set_input_files(
+            [{"name": name, "mimeType": "video/mp4", "buffer": b"x"} for name in ("a\x1b.mp4", "b\x1b.mp4", "good.mp4")])
+        self.dialog().get_by_role("button", name="Add", exact=True).click()
+        expect(self.dialog().get_by_role("alert")).to_contain_text("`name` contains a control character")
+        buttons = self.dialog().get_by_role("button", name="Leave out")
+        # What was added stays.
+        expect(buttons).to_have_count(2)
+        expect(buttons.first).to_have_accessible_name("Leave out a\\u001b.mp4")
+        buttons.first.press("Enter")
+        expect(buttons).to_have_count(1)
+        expect(buttons.first).to_be_focused()
+        expect(self.dialog().get_by_role("alert")).to_be_hidden()
+        page.keyboard.press("Enter")
+        expect(buttons).to_have_count(0)
+        expect(self.dialog().get_by_label("Files")).to_be_focused()
+        self.dialog().get_by_role("button", name="Add", exact=True).click()
+        expect(self.dialog()).to_have_count(0)
+        expect(page.locator("#announcements")).to_contain_text("Added: 1 file to nas.")
+        self.assertEqual(self.sent(), ["good.mp4"])
+
     def test_a_file_whose_answer_is_lost_is_known_by_its_key_and_added_once(self):
         dialog = self.open("a.mp4")
         self.daemon.loses_answers = "late"

@@ -133,13 +133,12 @@ class MissedPlaceTest(ListTest):
         page = self.sign_in("queue")
         self.stream()
         upload = self.waiting("rule")
-        self.link(upload).focus()
+        self.row(upload).get_by_role("checkbox").check()
         self.daemon.stop()
         expect(page.locator("#connection")).to_be_visible()
         self.daemon.changed[upload["id"]] = {"holds": [], "state": "queued"}
         self.daemon.restart()
         page.locator("#connection").get_by_role("button", name="Try now").click()
-        self.link(upload).focus()
         expect(self.row(upload)).to_contain_text("Queued")
         expect(self.offer()).to_be_hidden()
 
