@@ -1,9 +1,9 @@
 import API
-import Config
 import Core
 import Credentials
 import Testing
 
+@testable import Config
 @testable import Daemon
 
 /// Secrets that a check from a shell cannot have.
