@@ -193,7 +193,7 @@ extension ReceiveRequest {
     /// From the head of a request.
     init(_ request: WebRequest) throws(Refusal) {
         let query = request.query
-        let known = ["name", "to", "key", "url"]
+        let known = ["name", "to", "key", "once", "url"]
         let strange = query.keys.filter { !known.contains($0) && !$0.hasPrefix(contextPrefix) }
         if let strange = strange.min() {
             throw Refusal(
@@ -201,11 +201,15 @@ extension ReceiveRequest {
                 "no key `\(printable(strange))`; there are: " + known.joined(separator: ", ") + ", context.NAME")
         }
         guard let name = query["name"] else { throw Refusal(.badRequest, "`name` is missing") }
+        let once = query["once"].map { Bool($0) } ?? false
+        guard let once else { throw Refusal(.badRequest, "`once` is true or false") }
+        if once, query["key"] == nil { throw Refusal(.badRequest, "`once` needs a `key`") }
         self.init(
             name: name, to: query["to"].map { $0.split(separator: ",").map(String.init) } ?? [], key: query["key"],
             context: contextPairs(in: query), url: query["url"],
             uploadURL: request.headers[Self.uploadURLHeader],
             size: request.headers["content-length"].flatMap { Int64($0) })
+        isKeyOnce = once
         for (name, value) in request.headers where name.hasPrefix(Self.headerPrefix) {
             headers[String(name.dropFirst(Self.headerPrefix.count))] = value
         }
@@ -214,7 +218,8 @@ extension ReceiveRequest {
     /// As a URL's query.
     var pairs: [(String, String)] {
         let all: [(String, String?)] = [
-            ("name", name), ("to", to.isEmpty ? nil : to.joined(separator: ",")), ("key", key), ("url", url),
+            ("name", name), ("to", to.isEmpty ? nil : to.joined(separator: ",")), ("key", key),
+            ("once", isKeyOnce ? "true" : nil), ("url", url),
         ]
         return all.compactMap { pair in pair.1.map { (pair.0, $0) } }
             + context.sorted { $0.key < $1.key }.map { (contextPrefix + $0.key, $0.value) }

@@ -54,7 +54,7 @@ struct EffectiveTests {
                 ["/bin/sh", "-c", "curl -u me:secret -H 'X-Key: secret' http://me:secret@h/ && echo token=secret"],
                 ["/bin/sh", "-c", "curl -u *** -H *** http://***@h/ && echo token=***"]
             ),
-            (["/bin/sh", "-c", "date -u +%H:%M"], ["/bin/sh", "-c", "date -u ***"]),
+            (["/bin/sh", "-c", "date -u +%H:%M"], ["/bin/sh", "-c", "date -u +%H:%M"]),
             (["/opt/may", "--name", "a b", "10:30"], ["/opt/may", "--name", "a b", "10:30"]),
         ])
     func commands(_ words: [String], _ shown: [String]) {
@@ -119,6 +119,19 @@ struct EffectiveTests {
                 ["Authorization: Bearer abc", "Bearer abc", "abc"]
             ),
             (["/opt/may", "--name", "a b", "10:30", "A=/srv/x"], []),
+            (["sh", "-c", "x=$(curl -u me:s3cretpw) ; y"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "(curl  -u  me:s3cretpw); y"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "curl -u 'me:s3cretpw'; y"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "curl -u me:s3cretpw>/dev/null 2>&1"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "curl --user=me:s3cretpw&& true"], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", "put --password s3cretpw; y"], ["s3cretpw"]),
+            (["sh", "-c", "PGPASSWORD=s3cretpw psql"], ["s3cretpw"]),
+            (["/bin/curl", "-sSu", "me:s3cretpw"], ["me:s3cretpw", "s3cretpw"]),
+            (["/bin/wget", "--http-password=s3cretpw"], ["s3cretpw"]),
+            (["sshpass", "-p", "s3cretpw", "ssh", "-p", "22"], ["s3cretpw", "22"]),
+            (["smbclient", "-U", #"DOM\joe%s3cretpw"#], ["s3cretpw"]),
+            (["rsync", "-u", "nas.example:/srv/camera/front", "/mnt"], []),
+            (["sh", "-c", "A=1 /usr/bin/docker run -u 1000:1000 x"], []),
         ])
     func secretArguments(_ words: [String], _ secrets: [String]) { #expect(ShownCommand(words).secrets == secrets) }
 

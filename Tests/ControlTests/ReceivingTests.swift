@@ -87,6 +87,9 @@ struct ReceivingTests {
             _ = try await reply
             #expect(line.daemon.asked == ["receive a|||||http://nas/u/1"])
             #expect(ReceiveRequest(name: "a", uploadURL: "http://nas/u/1").pairs.map(\.0) == ["name"])
+            var once = ReceiveRequest(name: "a", key: "k")
+            once.isKeyOnce = true
+            #expect(once.pairs.map(\.0) == ["name", "key", "once"])
         }
     }
 
@@ -151,7 +154,7 @@ struct ReceivingTests {
         "an unknown option and a request without a name are refused",
         arguments: [
             ("/v1/bytes", "`name` is missing"),
-            ("/v1/bytes?name=a&nam=b", "no key `nam`; there are: name, to, key, url"),
+            ("/v1/bytes?name=a&nam=b", "no key `nam`; there are: name, to, key, once, url"),
         ])
     func strange(_ target: String, _ words: String) async throws {
         try await withLine { line in

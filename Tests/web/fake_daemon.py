@@ -288,9 +288,9 @@ class FakeDaemon:
             raise Refused(400, "bad_request", "`name` contains a control character")
         self.commands.append(("/v1/bytes", query | {"size": size}))
         holder = self.keys.get(query.get("key"))
-        # As the daemon: another upload may have the key of one that is over.
-        if holder and self.upload(holder)["list"] == "ongoing":
-            raise Refused(409, "conflict", f"upload {holder} with the same key is in progress")
+        # As the daemon: without `once` another upload may have the key of one that is over.
+        if holder and (query.get("once") == "true" or self.upload(holder)["list"] == "ongoing"):
+            raise Refused(409, "conflict", f"upload {holder} has the same key")
         self.total += 1
         view = self.upload(views.identifier(self.total - 1)) | {"name": query["name"], "state": "queued"}
         self.changed[view["id"]] = {"name": query["name"], "folder": "-", "path": f"/dev/stdin/{query['name']}",

@@ -6,6 +6,7 @@ import unittest
 
 from playwright.sync_api import expect
 
+from page_server import Refused
 from support import PageTest
 
 
@@ -106,6 +107,11 @@ class AddingTest(PageTest):
         expect(dialog).to_have_count(0)
         expect(self.page.locator("#announcements")).to_contain_text("Added: 1 file to nas.")
         self.assertEqual(self.daemon.total, 61)
+        # A browser may have sent it again by itself, after the upload had ended.
+        query = self.daemon.commands[-1][1]
+        self.daemon.changed[self.daemon.keys[query["key"]]] |= {"list": "completed", "state": "completed"}
+        with self.assertRaises(Refused):
+            self.daemon.receive(query, 10)
 
     def test_a_file_of_which_nothing_is_known_is_not_added_twice(self):
         dialog = self.open("a.mp4")

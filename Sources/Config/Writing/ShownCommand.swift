@@ -6,30 +6,45 @@ struct ShownCommand {
     /// What is not shown, each piece alone, and of `user:password` also the password. A program may print one of them
     /// without the rest of its arguments.
     private(set) var secrets: [String] = []
+    /// Whether quotes and backslashes are for a shell.
+    private var isInLine = false
 
     /// Options of curl, wget and their like, without the dashes before them.
     private static let userOptions: Set<Substring> = ["u", "user", "U", "proxy-user"]
     private static let headerOptions: Set<Substring> = ["H", "header"]
     private static let passwordOptions: Set<Substring> = ["pass", "passphrase"]
+    /// Programs whose option `-u` is no `user:password`: an argument with a colon is a path or a number.
+    private static let otherPrograms: Set<Substring> = [
+        "cp", "date", "diff", "docker", "mv", "podman", "rsync", "runuser", "setpriv", "sort", "sudo",
+    ]
     private static let mask = "***"
 
-    init(_ words: [String]) { self.words = shown(words, areWhole: true) }
+    init(_ words: [String]) {
+        self.words = shown(words, areWhole: true)
+        // One that was found may also be where nothing tells that it is one.
+        let known = secrets.filter { $0.utf8.count >= KnownSecrets.minLength }.sorted { $0.utf8.count > $1.utf8.count }
+        self.words = self.words.map { word in known.reduce(word) { $0.replacing($1, with: Self.mask) } }
+    }
 
-    /// - Parameter areWhole: Whether a word may be a line for a shell, with options of its own.
+    /// - Parameter areWhole: Whether a word may be a line for a shell, with commands of its own.
     private mutating func shown(_ words: [String], areWhole: Bool) -> [String] {
+        // Before the program a shell takes variables.
+        let program = words.first { !$0.isEmpty && !$0.contains("=") }.map { $0.split(separator: "/").last ?? "" } ?? ""
         var option: Substring?
         var shown: [String] = []
         for word in words {
             let bare = word.drop { $0 == "-" }
             if bare.startIndex != word.startIndex {
-                shown.append(word[..<bare.startIndex] + self.shown(option: bare))
-                option = bare
+                shown.append(word[..<bare.startIndex] + self.shown(option: bare, of: program))
+                // Of joined letters the last one may have an argument.
+                let isJoined = program == "curl" && bare.count > 1 && !word.hasPrefix("--")
+                option = isJoined ? bare.suffix(1) : bare
                 continue
             }
-            if let option, hides(bare, after: option) {
+            if let option, hides(bare, after: option, of: program) {
                 shown.append(Self.mask)
             } else if areWhole, word.contains(where: \.isWhitespace) {
-                shown.append(masked(self.shown(Self.words(ofLine: word), areWhole: false).joined(separator: " ")))
+                shown.append(masked(self.shown(line: word)))
             } else {
                 shown.append(masked(word))
             }
@@ -38,29 +53,51 @@ struct ShownCommand {
         return shown
     }
 
+    /// A line for a shell: of each command in it the same.
+    private mutating func shown(line: String) -> String {
+        isInLine = true
+        defer { isInLine = false }
+        var text = ""
+        for command in ShellLine(line).commands {
+            let words = shown(command.words, areWhole: false)
+            text += zip(words, command.separators).map { $0 + $1 }.joined()
+        }
+        return text
+    }
+
     /// Whether the argument of an option may be a password: by the option's name, or `user:password`, or a header. Then
     /// it is one of the secrets.
-    private mutating func hides(_ value: Substring, after option: Substring) -> Bool {
-        let isHeader = Self.headerOptions.contains(option)
-        if isHeader && value.contains(":") {
+    private mutating func hides(_ value: Substring, after option: Substring, of program: Substring) -> Bool {
+        if Self.headerOptions.contains(option) && value.contains(":") {
             remember(header: value)
-        } else if Self.userOptions.contains(option) && value.contains(":") || Self.passwordOptions.contains(option)
-            || isSecretName(String(option))
+            return true
+        }
+        let isUser = Self.userOptions.contains(option) && !Self.otherPrograms.contains(program)
+        if isUser && value.contains(":") || Self.passwordOptions.contains(option) || isSecretName(String(option))
+            || program == "sshpass" && option == "p"
         {
             remember(value)
-        } else {
-            return false
+            return true
         }
-        return true
+        // `DOMAIN\user%password` of Samba's programs.
+        if isUser, program.hasPrefix("smb"), let mark = value.firstIndex(of: "%") {
+            remember(value[mark...].dropFirst())
+            return true
+        }
+        return false
     }
 
     /// `user=me:secret`, and `ume:secret` for `u`.
-    private mutating func shown(option text: Substring) -> String {
-        if let mark = text.firstIndex(of: "="), hides(text[text.index(after: mark)...], after: text[..<mark]) {
+    private mutating func shown(option text: Substring, of program: Substring) -> String {
+        if let mark = text.firstIndex(of: "="),
+            hides(text[text.index(after: mark)...], after: text[..<mark], of: program)
+        {
             return text[...mark] + Self.mask
         }
         let letter = text.prefix(1)
-        if !text.contains("="), hides(text.dropFirst(), after: letter) { return letter + Self.mask }
+        if !text.contains("="), text.count > 1, hides(text.dropFirst(), after: letter, of: program) {
+            return letter + Self.mask
+        }
         return masked(String(text))
     }
 
@@ -84,7 +121,7 @@ struct ShownCommand {
     }
 
     private mutating func remember(_ piece: Substring) {
-        let piece = Self.withoutQuotes(piece)
+        let piece = unquoted(piece)
         if piece == Self.mask { return }
         secrets.append(piece)
         if let colon = piece.firstIndex(of: ":") { secrets.append(String(piece[colon...].dropFirst())) }
@@ -92,25 +129,15 @@ struct ShownCommand {
 
     /// `Authorization: Basic abc`. Of other headers, as `Accept: text/plain`, the value alone is a word of any message.
     private mutating func remember(header: Substring) {
-        let header = Self.withoutQuotes(header)
+        let header = unquoted(header)
         secrets.append(header)
         guard let colon = header.firstIndex(of: ":"), isSecretName(String(header[..<colon])) else { return }
         let value = String(header[colon...].dropFirst().drop { $0 == " " })
         secrets += SecretParts.of(value, isCookie: KnownSecrets.isCookie(header: String(header[..<colon])))
     }
 
-    private static func withoutQuotes(_ text: Substring) -> String { text.filter { $0 != "'" && $0 != "\"" } }
-
-    /// The words of a line for a shell, with their quotes; between quotes a word has blanks.
-    private static func words(ofLine line: String) -> [String] {
-        var words: [String] = []
-        var quote: Character?
-        for part in line.split(separator: " ", omittingEmptySubsequences: false) {
-            if quote == nil { words.append(String(part)) } else { words[words.count - 1] += " \(part)" }
-            for letter in part where letter == "'" || letter == "\"" {
-                if quote == nil { quote = letter } else if quote == letter { quote = nil }
-            }
-        }
-        return words
+    /// As the program gets it.
+    private func unquoted(_ text: Substring) -> String {
+        String(isInLine ? text.filter { $0 != "'" && $0 != "\"" && $0 != "\\" }[...] : text)
     }
 }

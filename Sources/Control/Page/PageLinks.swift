@@ -42,6 +42,8 @@ struct PageLinks: Sendable {
             let reachable = OwnAddresses.reachable().filter { address.isIPv6 || !$0.isIPv6 }
             own = reachable.map { inURL($0.description) } + ["localhost"]
         }
-        return names.filter { !own.contains($0) } + own
+        let others = names.filter { !own.contains($0) }
+        // A name for a tunnel is for another machine. That of a certificate is the one to use.
+        return isTLS || !listen.isLoopback ? others + own : own + others
     }
 }

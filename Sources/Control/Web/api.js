@@ -148,7 +148,7 @@ export async function add(file, to, options) {
   const same = JSON.stringify([file.name, file.size, file.lastModified, to]);
   if (!keys.has(same)) keys.set(same, newKey());
   else if (await wasAdded(keys.get(same))) return void keys.delete(same);
-  await addWithKey(file, { name: file.name, to, key: keys.get(same) }, options);
+  await addWithKey(file, { name: file.name, to, key: keys.get(same), once: true }, options);
   keys.delete(same);
 }
 

@@ -341,7 +341,7 @@ export async function addDialog(chosen = [], note = null) {
         return false;
       }
       // A file that is refused does not keep the others back.
-      let problem = "";
+      let [problem, isUnknown] = ["", false];
       const sent = items.filter((each) => !each.isDone);
       // What is chosen stays as it is until each of them was tried.
       const controls = [picker, where, ...sent.map((item) => item.remove)];
@@ -353,12 +353,14 @@ export async function addDialog(chosen = [], note = null) {
         } catch (failure) {
           fill(item.status, icon("failed"), " ", foreign(failure.message));
           problem ||= `${item.file.name}: ${failure.message}`;
+          isUnknown ||= failure.isUnknown;
         }
       }
       for (const control of controls) control.disabled = false;
       const done = addedWords(items);
       if (stop.signal.aborted) {
-        showNotice(`Stopped. ${done || "No file was added."}${problem && ` ${problem}`}`, "warn");
+        const words = done || (isUnknown ? "" : "No file was added.");
+        showNotice(["Stopped.", words, problem].filter(Boolean).join(" "), "warn");
         return false;
       }
       if (problem) {

@@ -95,7 +95,7 @@ struct PrivateKeys {
                 continue
             }
             rest = Self.afterBody(after)
-            if rest.isEmpty {
+            if rest.allSatisfy({ Self.quotes.contains($0) || $0 == "," }) {
                 open = Key(label: mark.label, hasEnd: hasEnd(mark.label, after: index), prefix: prefix)
             }
         }
@@ -108,10 +108,14 @@ struct PrivateKeys {
 
     /// Hides the lines of a key whose beginning is cut off, up from its end.
     private mutating func hideBody(before end: Int, prefix: Int) {
+        let hasChecksum = end > 0 && Self.isChecksum(lines[end - 1].text)
         for index in (0..<end).reversed() {
             let line = lines[index].text
-            // Of a key's lines only the last one is short, and the first one where the text was cut in it.
-            let isLast = index == end - 1 && (index == 0 || Self.bodyStart(in: lines[index - 1].text) != nil)
+            // Of a key's lines only the last one is short, also above a checksum, and the first one where the text was
+            // cut in it.
+            let isLast =
+                index == end - 1 && (index == 0 || hasChecksum || Self.bodyStart(in: lines[index - 1].text) != nil)
+                || index == end - 2 && hasChecksum
             let isCut = index == 0 && index < end - 1 && Self.words(line) == 1
             let most = isLast ? prefix : isCut ? 0 : nil
             guard let start = Self.bodyStart(in: line, shortAfter: most) else { return }
@@ -119,16 +123,26 @@ struct PrivateKeys {
         }
     }
 
-    private static func words(_ text: Substring) -> Int { text.split { $0 == " " || $0 == "\t" }.count }
+    /// `=` and 24 bits, below the body of a PGP key (RFC 4880, section 6.1).
+    private static func isChecksum(_ line: Substring) -> Bool {
+        let word = trimmed(line).split(separator: " ").last ?? ""
+        return word.count == 5 && word.hasPrefix("=")
+    }
+
+    private static func words(_ text: Substring) -> Int {
+        text.split { $0 == " " || $0 == "\t" || quotes.contains($0) }.count
+    }
 
     /// Where the last word of a line begins, if that looks like a line of a key. A log has something before it.
     ///
     /// - Parameter prefix: After this many words it may be short; `nil`: it may not.
     private static func bodyStart(in line: Substring, shortAfter prefix: Int? = nil) -> Substring.Index? {
-        let text = trimmed(line)
+        let text = withoutEndQuotes(trimmed(line))
         let start = text.lastIndex { $0 == " " || $0 == "\t" }.map { text.index(after: $0) } ?? text.startIndex
-        let word = text[start...].utf8
-        let least = words(text[..<start]) == prefix ? 1 : minLength
+        let word = text[start...].drop { quotes.contains($0) }.utf8
+        let before = words(text[..<start])
+        // Nothing tells a path after other words than the key has from a line of 48 bytes, but its length.
+        let least = before == prefix ? 1 : before == 0 || prefix == nil ? minLength : 64
         // Padding is at the end; the checksum of a PGP key begins with `=`.
         let padding = word.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         let digits = word.dropLast(padding).drop { $0 == UInt8(ascii: "=") }
@@ -157,6 +171,14 @@ struct PrivateKeys {
             $0.isASCII && ($0.isLetter || $0.isNumber || "+/= \t\\*".contains($0))
                 || isEncrypted && "-:,".contains($0)
         }
+    }
+
+    /// Around a line in a list of a program.
+    private static let quotes: Set<Character> = ["\"", "'", "`"]
+
+    private static func withoutEndQuotes(_ text: Substring) -> Substring {
+        guard let last = text.last(where: { $0 != "," }), quotes.contains(last) else { return text }
+        return text[..<(text.lastIndex { quotes.contains($0) } ?? text.endIndex)]
     }
 
     /// The text without blanks and escaped carriage returns at its end.

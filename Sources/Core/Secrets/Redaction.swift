@@ -48,7 +48,8 @@ private let secretNames: Set<String> = [
     "uploadauth",
 ]
 private let secretEndings = [
-    "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "_password",
+    "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "password",
+    "passwd",
 ]
 /// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are ordinary words.
 private let secretQueryNames: Set<String> = [

@@ -70,7 +70,11 @@ struct Reception: Sendable {
         _ next: @Sendable () async throws -> [UInt8]?
     ) async throws -> [String] {
         var draft = arrival(of: request, url, to: destinations, size: 0)
-        try refuseDuplicateKey(try await context.store.read { [draft] tx in try tx.uploads.keyHolder(draft.orders) })
+        let isKeyOnce = request.isKeyOnce
+        try refuseDuplicateKey(
+            try await context.store.read { [draft] tx in
+                try tx.uploads.keyHolder(draft.orders, orEnded: isKeyOnce)
+            }, orEnded: isKeyOnce)
         try await stager.beginReception()
         var reservation = StagingBudget.Reservation()
         do {
@@ -83,7 +87,7 @@ struct Reception: Sendable {
             defer { making.end(number) }
             do {
                 let copy = try await copy(number, ids, &draft, &reservation, next)
-                try await record(draft, number, ids, copy)
+                try await record(draft, number, ids, copy, isKeyOnce: isKeyOnce)
             } catch {
                 await abandon(number)
                 throw error
@@ -152,16 +156,17 @@ struct Reception: Sendable {
         }
     }
 
-    private func record(_ arrival: NewAsset, _ number: Int64, _ ids: [String], _ copy: StagingArea.FreshCopy)
-        async throws
-    {
+    private func record(
+        _ arrival: NewAsset, _ number: Int64, _ ids: [String], _ copy: StagingArea.FreshCopy, isKeyOnce: Bool
+    ) async throws {
         let (reading, place) = (mediaReading, context.staging.path(FilePath("\(number)")))
         let leaf = arrival.file.relative
         let facts = try await blocking { reading.facts(of: nil, orOf: place, named: leaf, probes: false) }
         try refuseDuplicateKey(
             try await context.store.write {
-                try $0.receptions.record(arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts)
-            })
+                try $0.receptions.record(
+                    arrival, as: number, uploads: ids, sha256: copy.sha256, facts: facts, isKeyOnce: isKeyOnce)
+            }, orEnded: isKeyOnce)
         CrashPoint.reached("taken")
         counters.add(.files, [arrival.file.folder])
         context.log.info(
@@ -169,8 +174,10 @@ struct Reception: Sendable {
             ["path": arrival.file.path.display, "size": "\(copy.size)", "sha256": hexadecimal(copy.sha256)])
     }
 
-    private func refuseDuplicateKey(_ holder: String?) throws {
-        if let holder { throw Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder) }
+    private func refuseDuplicateKey(_ holder: String?, orEnded: Bool) throws {
+        guard let holder else { return }
+        let text = orEnded ? "upload \(holder) has the same key" : "upload \(holder) with the same key is in progress"
+        throw Refusal(.conflict, text, id: holder)
     }
 
     private func arrival(

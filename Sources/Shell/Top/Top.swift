@@ -172,7 +172,11 @@ private actor TopLoop {
         case .answer(let text, let isError): state.answer = (text: text, isError: isError)
         case .done(let answer):
             commands.answered()
-            state.answer = (text: answer.text, isError: answer.isError)
+            // What became of the one before them is told too.
+            let before = answer.isSent ? nil : state.answer.map { $0.text + "; " }
+            if before?.contains(answer.text) != true {
+                state.answer = (text: (before ?? "") + answer.text, isError: answer.isError)
+            }
             ask()
         case .page(let page): state.page = page
         }

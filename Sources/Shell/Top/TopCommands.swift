@@ -7,6 +7,8 @@ struct TopCommands: Sendable {
     struct Answer: Sendable {
         var text: String
         var isError: Bool
+        /// False for one that waited behind another one without an answer.
+        var isSent = true
     }
 
     /// How many were not answered yet.
@@ -33,7 +35,7 @@ struct TopCommands: Sendable {
         since = since ?? now
         last = Task { [last] in
             guard await last?.value != false else {
-                report(Answer(text: "not sent: the command before it was not answered", isError: true))
+                report(Answer(text: "a later command was not sent", isError: true, isSent: false))
                 return false
             }
             do {

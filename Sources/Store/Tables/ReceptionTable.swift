@@ -29,11 +29,13 @@ extension ReceptionTable where Access == Writing {
     /// Records a file whose bytes are whole and durable in the staging folder: an asset that is *staged* from the
     /// start, with its uploads. One transaction, and no tombstone, since no scan can find it.
     ///
+    /// - Parameter isKeyOnce: Whether an ended upload with the key counts too.
     /// - Returns: The ongoing upload that has got the key meanwhile; `nil` when the file is recorded.
     package func record(
-        _ arrival: NewAsset, as number: Int64, uploads ids: [String], sha256: [UInt8], facts: MediaFacts
+        _ arrival: NewAsset, as number: Int64, uploads ids: [String], sha256: [UInt8], facts: MediaFacts,
+        isKeyOnce: Bool = false
     ) throws -> String? {
-        if let holder = try tx.uploads.keyHolder(arrival.orders) { return holder }
+        if let holder = try tx.uploads.keyHolder(arrival.orders, orEnded: isKeyOnce) { return holder }
         let asset = try tx.assets.insert(arrival, numbered: number)
         for (order, id) in zip(arrival.orders, ids) {
             _ = try tx.uploads.insert(order, of: asset, arrival, numbered: id)

@@ -152,13 +152,15 @@ package struct UploadTable<Access> {
     }
 
     /// The ongoing upload that has the key of one of these.
-    package func keyHolder(_ orders: [NewAsset.PlannedUpload]) throws -> String? {
+    ///
+    /// - Parameter orEnded: Also one of the list or the history that has ended.
+    package func keyHolder(_ orders: [NewAsset.PlannedUpload], orEnded: Bool = false) throws -> String? {
         for order in orders {
             guard let key = order.key else { continue }
             let holder = try tx.connection.first(
                 """
                 SELECT id FROM upload WHERE key = ?1 AND destination = ?2
-                AND state IN ('staging', 'queued', 'uploading')
+                \(orEnded ? "" : "AND state IN ('staging', 'queued', 'uploading')") LIMIT 1
                 """, [.text(key), .text(order.destination)]
             ) { $0.text(0) }
             if let holder { return holder }

@@ -81,6 +81,31 @@ struct RedactionTests {
         }
     }
 
+    @Test("a private key whose lines stand in quotes, or below which a checksum is, is hidden also where it is cut")
+    func quotedKeys() {
+        let body = ["lQOYBGd1TeSTBCADhJ8Vf0aXcv1kQmZ3b7P9sL2yWn5tRx4uGo6iEwKdHqYzAlMB", "vHXHPyTOikQN", "=viSz"]
+        let whole = ["-----BEGIN PGP PRIVATE KEY BLOCK-----", ""] + body + ["-----END PGP PRIVATE KEY BLOCK-----"]
+        for lines in [whole, Array(whole.dropFirst(2)), Array(whole.dropFirst(3))] {
+            for text in [lines.joined(separator: "\n"), lines.map { "log: " + $0 }.joined(separator: "\n")] {
+                let shown = redacted("starts now\n" + text + "\nended well")
+                for piece in body { #expect(!shown.contains(piece), "\(shown)") }
+                #expect(shown.hasPrefix("starts now") && shown.hasSuffix("ended well"), "\(shown)")
+            }
+        }
+        let quoted = ["-----BEGIN PRIVATE KEY-----"] + body.prefix(2) + ["-----END PRIVATE KEY-----"]
+        let shown = redacted("keys: [\n" + quoted.map { "  \"\($0)\",\n" }.joined() + "]")
+        for piece in body.prefix(2) { #expect(!shown.contains(piece), "\(shown)") }
+    }
+
+    @Test("a path after the mark of a key, or after one that is cut, is no line of it")
+    func pathsAfterKeys() {
+        let key = "-----BEGIN PRIVATE KEY-----\nlQOYBGd1TeSTBCADhJ8Vf0aXcv1kQmZ3b7P9sL2yWn5tRx4uGo6iEwKdHqYzAlMB\n"
+        for text in [key, "PEM: no start line, expecting -----BEGIN PRIVATE KEY-----\n"] {
+            let shown = redacted(text + "copied to /srv/camera/front")
+            #expect(shown.hasSuffix("copied to /srv/camera/front"), "\(shown)")
+        }
+    }
+
     @Test("marks of a key in the names of files hide no other lines of a log")
     func marksInNames() {
         let names = ["-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----"]

@@ -154,6 +154,39 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
+    @Test("a key that stands for one file alone is refused also after its upload has ended, and has left the list")
+    func keyOnce() async throws {
+        let scene = try await DaemonScene()
+        var request = ReceiveRequest(name: "a", key: "k")
+        request.isKeyOnce = true
+        let once = request
+        let done = Mutex<String?>(nil)
+        let (content, other) = (pieces([noise(10)]), pieces([noise(10)]))
+        // Another upload gets the key and ends while these bytes arrive.
+        let late = try await #require(throws: Refusal.self) {
+            try await scene.daemon.receive(once) {
+                if done.withLock({ $0 }) == nil {
+                    let first = try #require(try await scene.daemon.receive(once, content).uploads.first)
+                    try await scene.reach(.completed, [first.id])
+                    done.withLock { $0 = first.id }
+                }
+                return try await other()
+            }
+        }
+        #expect(late.code == .conflict && late.id == done.withLock { $0 })
+        for _ in 0..<2 {
+            let error = try await #require(throws: Refusal.self) {
+                try await scene.daemon.receive(once) { throw Cut() }
+            }
+            #expect(error.code == .conflict && error.id == late.id)
+            _ = try await scene.daemon.flush(FlushRequest())
+        }
+        // Without the demand a key may be used again.
+        let again = ReceiveRequest(name: "a", key: "k")
+        #expect(try await scene.daemon.receive(again, pieces([noise(20)])).uploads.count == 1)
+        try await scene.stop()
+    }
+
     @Test("the copy of a cancelled reception is rescued, and retry is refused")
     func cancelled() async throws {
         let scene = try await DaemonScene()
