@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import Testing
@@ -53,12 +52,8 @@ struct PageAssetTests {
         _ = try folder.write("empty.css", [])
         let output = folder.path.appending("out.swift")
         for program in ["gzip", "base64", "sha256sum"] {
-            let programs = folder.path.appending(FilePath("without-" + program))
-            try Files.makeFolders(programs)
-            let broken = programs.appending(FilePath(program))
-            try Files.replace(broken, with: Array("#!/bin/sh\nexit 1\n".utf8))
-            #expect(broken.withCString { chmod($0, 0o755) } == 0)
-            #expect(try await embed(folder, ["a.js"], path: programs.display) != .status(0), "\(program)")
+            let broken = try folder.writeProgram(FilePath("without-\(program)/\(program)"), "exit 1")
+            #expect(try await embed(folder, ["a.js"], path: broken.parent.display) != .status(0), "\(program)")
         }
         for name in ["a.js~", ".a.js.swp", "empty.css", "missing.js"] {
             #expect(try await embed(folder, ["a.js", name]) != .status(0), "\(name)")

@@ -80,14 +80,6 @@ struct FFProbeTests {
     private func fake(
         _ folder: TemporaryFolder, _ script: String, timeout: Duration = .seconds(60)
     ) throws -> FFProbe {
-        let program = folder.path.appending("ffprobe")
-        // Written by another process: a program that this one has open for writing, in a child that is about to start,
-        // would not run (ETXTBSY).
-        let words = [
-            "/bin/sh", "-c", #"printf '#!/bin/sh\n%s\n' "$2" > "$1" && chmod 755 "$1""#, "sh", program.display, script,
-        ]
-        _ = try Program(words: words.map { Array($0.utf8) }, environment: [], folder: "/")
-            .collectOutput(atMost: 100, within: .seconds(60))
-        return FFProbe(program: program, timeout: timeout)
+        FFProbe(program: try folder.writeProgram("ffprobe", script), timeout: timeout)
     }
 }

@@ -24,14 +24,7 @@ struct HookSenderTests {
     }
 
     private func script(_ text: String) throws -> Hook.Target {
-        let path = folder.path.appending("hook")
-        let file = try Descriptor.open(path, for: .creating)
-        try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: path)
-        try file.setMode(0o755, named: path)
-        try file.close(named: path)
-        // Run by the shell: a program that is being started elsewhere may still have the file open for writing, and the
-        // kernel does not run such a file.
-        return .command(CommandHook(["/bin/sh", path.display, "one two"]))
+        .command(CommandHook([try folder.writeProgram("hook", text).display, "one two"]))
     }
 
     @Test("a command gets the event on standard input, its arguments unchanged, and none of our environment")

@@ -118,19 +118,16 @@ struct ShellCompletionTests {
         try folder.write("nas 1.yaml", [])
         try folder.write("clip_12:30.mp4", [])
         try folder.write("folder/file", [])
-        let program = """
-            #!/bin/sh
+        try folder.writeProgram(
+            "bin/sluice",
+            """
             case "$1 $2" in
             "completions uploads") printf '01JD3K8QXW0000000000000001\\ta.mp4 -> archive\\n' ;;
             "completions folders") echo front ;;
             "completions destinations") echo archive ;;
             *) printf '<<'; printf '%s|' "$@"; echo '>>' ;;
             esac
-            """
-        let file = try folder.write("bin/sluice", Array(program.utf8))
-        guard chmod(file.display, 0o755) == 0 else {
-            throw SystemError(call: "chmod", subject: file.display, code: errno)
-        }
+            """)
     }
 
     /// The arguments of the program after each line.

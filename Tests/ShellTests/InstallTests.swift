@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import Testing
@@ -66,10 +65,7 @@ struct InstallTests {
                 """
             ),
         ]
-        for (name, text) in programs {
-            let path = try folder.write(FilePath("bin/\(name.display)"), Array("#!/bin/sh\n\(text)\n".utf8))
-            #expect(path.withCString { chmod($0, 0o755) == 0 })
-        }
+        for (name, text) in programs { try folder.writeProgram(FilePath("bin").appending(name), text) }
         let script = Repository.root.appending("scripts/install-deps")
         let child = try Child(
             "/bin/bash", [script.display], environment: ["PATH": "\(at)/bin:/usr/bin:/bin"],

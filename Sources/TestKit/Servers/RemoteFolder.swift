@@ -34,8 +34,7 @@ package final class RemoteFolder {
         for place in [path, there] { try Files.makeFolders(place) }
         // In place of ssh: the program that it would start at the other end.
         let server = tools.appending("usr/lib/openssh/sftp-server").display
-        let script = try folder.write("ssh", Array("#!/bin/sh\nexec \(server)\n".utf8))
-        _ = script.withCString { chmod($0, 0o755) }
+        try folder.writeProgram("ssh", "exec \(server)")
     }
 
     // Waiting accesses get an error, and the mount is removed even while files are open.
@@ -46,7 +45,7 @@ package final class RemoteFolder {
         let child = try Child(
             program,
             [
-                "-f", "-o", "ssh_command=/bin/sh \(folder.path.appending("ssh").display)", "other:\(there.display)",
+                "-f", "-o", "ssh_command=\(folder.path.appending("ssh").display)", "other:\(there.display)",
                 path.display,
             ],
             environment: [

@@ -15,7 +15,8 @@ package final class TemporaryFolder: Sendable {
 
     deinit { Self.remove(path) }
 
-    /// Writes a file with `content` below the folder, and makes its parents.
+    /// Writes a file with `content` below the folder, and makes its parents. For a program see
+    /// ``writeProgram(_:_:)``.
     @discardableResult
     package func write(_ relative: FilePath, _ content: [UInt8]) throws -> FilePath {
         let target = path.appending(relative)
@@ -24,6 +25,25 @@ package final class TemporaryFolder: Sendable {
         let file = try Descriptor.open(target, for: .creating)
         try file.write(content, named: target)
         try file.close(named: target)
+        return target
+    }
+
+    /// Writes a program below the folder, and makes its parents. It replaces one of the same name, which may be running.
+    ///
+    /// Another process writes the file. If this one did, a child that another test starts meanwhile could have the file
+    /// open for writing too, and the kernel runs no such file (ETXTBSY).
+    ///
+    /// - Parameter script: For /bin/sh, without `#!`.
+    @discardableResult
+    package func writeProgram(_ relative: FilePath, _ script: String) throws -> FilePath {
+        let target = path.appending(relative)
+        let next = FilePath(bytes: target.bytes + Array(".next".utf8))
+        try Files.makeFolders(target.parent)
+        let install = Program(
+            words: ["/usr/bin/install", "-m", "755", "/dev/stdin", next.display].map { Array($0.utf8) },
+            environment: [], folder: "/", input: Array("#!/bin/sh\n\(script)\n".utf8))
+        _ = try install.collectOutput(atMost: 4096, within: .seconds(60))
+        try Files.rename(next, to: target)
         return target
     }
 

@@ -1,6 +1,5 @@
 import Core
 import Credentials
-import Glibc
 import Linux
 import Synchronization
 import TestKit
@@ -69,9 +68,8 @@ struct ApsaraVerifyTests {
     @Test("an unusable answer creates no medium at each attempt: requests become rare", arguments: ["a.mp4", "a.png"])
     func bounded(_ name: String) async throws {
         let folder = TemporaryFolder()
-        let words = "#!/bin/sh\ncat >/dev/null; echo x >>\(folder.path.display)/asked; echo '{}'\n"
-        let script = try folder.write("ask", Array(words.utf8))
-        _ = script.withCString { chmod($0, 0o755) }
+        let script = try folder.writeProgram(
+            "ask", "cat >/dev/null; echo x >>\(folder.path.display)/asked; echo '{}'")
         let clocks = ManualClocks()
         let destination = try Apsara(
             ["authorisation.command": .texts([script.display])],

@@ -1,6 +1,5 @@
 import Core
 import Credentials
-import Glibc
 import Linux
 import TestKit
 import TestTraits
@@ -144,16 +143,12 @@ struct ApsaraWordsTests {
     func program() async throws {
         try await ApsaraEnd.open(.service) { end in
             let temporary = TemporaryFolder()
-            let script = try temporary.write(
-                "ask", Array("#!/bin/sh\nexec curl -sS -X POST --data-binary @- \(end.server.url)/_auth\n".utf8))
-            let refusing = try temporary.write(
+            let script = try temporary.writeProgram(
+                "ask", "exec curl -sS -X POST --data-binary @- \(end.server.url)/_auth")
+            let refusing = try temporary.writeProgram(
                 "refuse",
-                Array(
-                    #"""
-                    #!/bin/sh
-                    echo '{"error": {"code": "Quota", "message": "no more today, key=abcdefghijklmnop"}, "final": true}'
-                    """#.utf8))
-            for program in [script, refusing] { _ = program.withCString { chmod($0, 0o755) } }
+                #"echo '{"error": {"code": "Quota", "message": "no more today, key=abcdefghijklmnop"}, "final": true}'"#
+            )
             let good = try end.again([
                 "authorisation.url": nil, "authorisation.command": .texts([script.display]),
                 "upload_endpoint": .text(end.server.url),
@@ -216,12 +211,10 @@ struct ApsaraWordsTests {
     func sharedMedium() async throws {
         try await ApsaraEnd.open(.service) { end in
             let temporary = TemporaryFolder()
-            let script = try temporary.write(
+            let script = try temporary.writeProgram(
                 "ask",
-                Array(
-                    "#!/bin/sh\ncurl -sS -X POST --data-binary @- \(end.server.url)/_auth | sed 's/\"VideoId\": \"[0-9a-f]*\"/\"VideoId\": \"always-this\"/'\n"
-                        .utf8))
-            _ = script.withCString { chmod($0, 0o755) }
+                #"curl -sS -X POST --data-binary @- \#(end.server.url)/_auth | sed 's/"VideoId": "[0-9a-f]*"/"VideoId": "always-this"/'"#
+            )
             let destination = try end.again([
                 "authorisation.url": nil, "authorisation.command": .texts([script.display]),
                 "upload_endpoint": .text(end.server.url),

@@ -1,6 +1,5 @@
 import Core
 import Credentials
-import Glibc
 import Linux
 import TestKit
 import TestTraits
@@ -73,9 +72,8 @@ struct OSSTests {
         try await OSSEnd.open([:]) { end in
             let temporary = TemporaryFolder()
             // A program that prints a new key each time, as a security token service gives it.
-            let text = "#!/bin/sh\nexec curl -sS -X POST -d '{}' \(end.server.url)/_control/keys\n"
-            let program = try temporary.write("key", Array(text.utf8))
-            _ = program.withCString { chmod($0, 0o755) }
+            let program = try temporary.writeProgram(
+                "key", "exec curl -sS -X POST -d '{}' \(end.server.url)/_control/keys")
             let destination = try end.destination([
                 "access_key": nil, "secret_key": nil, "credentials": .secret(.command([program.display])),
                 "parallel": .whole(1),

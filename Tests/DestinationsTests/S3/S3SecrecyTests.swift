@@ -1,7 +1,5 @@
 import Core
 import Dispatch
-import Glibc
-import Linux
 import TestKit
 import Testing
 import Transport
@@ -88,8 +86,7 @@ struct S3SecrecyTests {
         arguments: lines)
     func program(_ line: String) async throws {
         let temporary = TemporaryFolder()
-        let script = try temporary.write("sign", Array("#!/bin/sh\ncat > /dev/null; \(line)\n".utf8))
-        _ = script.withCString { chmod($0, 0o755) }
+        let script = try temporary.writeProgram("sign", "cat > /dev/null; \(line)")
         let emulator = try S3Emulator()
         defer { emulator.stop() }
         let destination = try S3(

@@ -147,8 +147,7 @@ struct ReceivedEndToEndTests {
     func hook() async throws {
         let (_, fixture, camera) = try await scene(["bandwidth: 2 MB/s", "quotas: [{per: month, bytes: 4 MB}]"])
         let out = fixture.folder.path.appending("delivered")
-        let tell = fixture.folder.path.appending("tell")
-        try Files.publish(tell, Array("#!/bin/sh\ncat >> \(out.display)\n".utf8), mode: 0o755)
+        let tell = try fixture.folder.writeProgram("tell", "cat >> \(out.display)")
         fixture.topKeys = ["hooks:", "  - {name: tell, command: [\(tell.display)], on: [quota_reached]}"]
         func delivered() throws -> [Reached] {
             guard let text = try? Files.read(out) else { return [] }

@@ -81,13 +81,7 @@ struct BusyEndToEndTests {
 
         /// A program that gives this answer.
         func script(_ answer: String) throws -> FilePath {
-            let (path, next) = (fixture.folder.path.appending("is-recording"), fixture.folder.path.appending("next"))
-            let file = try Descriptor.open(next, for: .creating)
-            try file.write(Array("#!/bin/sh\n\(answer)\n".utf8), named: next)
-            try file.setMode(0o755, named: next)
-            try file.close(named: next)
-            try Files.rename(next, to: path)
-            return path
+            try fixture.folder.writeProgram("is-recording", answer)
         }
     }
 

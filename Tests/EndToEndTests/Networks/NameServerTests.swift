@@ -23,16 +23,12 @@ struct NameServerTests {
         let folder = TemporaryFolder()
         let file = try folder.write(
             "resolv.conf", Array(servers.map { "nameserver \($0)\n" }.joined().utf8))
-        let script = try folder.write(
+        let script = try folder.writeProgram(
             "sluice",
-            Array(
-                """
-                #!/bin/sh
-                exec unshare -m /bin/sh -ec 'mount --bind \(file.display) /etc/resolv.conf; exec "$0" "$@"' \
-                \(try Setting.binary().display) "$@"
-
-                """.utf8))
-        try #require(script.withCString { chmod($0, 0o755) } == 0)
+            """
+            exec unshare -m /bin/sh -ec 'mount --bind \(file.display) /etc/resolv.conf; exec "$0" "$@"' \
+            \(try Setting.binary().display) "$@"
+            """)
         let fixture = try DaemonFixture(source: .delete, binary: script)
         fixture.roads = roads
         fixture.policyKeys = policy

@@ -38,14 +38,7 @@ enum HookFixture {
 
         /// A program that replaces one of the same name, which may be running.
         func script(_ name: FilePath, _ text: String) throws -> FilePath {
-            let path = fixture.folder.path.appending(name)
-            let next = fixture.folder.path.appending("next")
-            let file = try Descriptor.open(next, for: .creating)
-            try file.write(Array("#!/bin/sh\n\(text)\n".utf8), named: next)
-            try file.setMode(0o755, named: next)
-            try file.close(named: next)
-            try Files.rename(next, to: path)
-            return path
+            try fixture.folder.writeProgram(name, text)
         }
 
         /// Drops files, and waits until they are uploaded.

@@ -95,12 +95,8 @@ struct PushMetricsTests {
             sluice_network_metered{destination="other",interface="wwan0"} 1
             """ + (depends ? "\nsluice_network_metered{destination=\"nas\",interface=\"eth0\"} 0\n" : "\n")
         _ = try folder.write("figures", Array(figures.utf8))
-        for (name, text) in [
-            ("sluice", "cat '\(folder.path.display)/figures'"), ("curl", "cat >/dev/null; echo \"$*\""),
-        ] {
-            let program = try folder.write(FilePath(name), Array("#!/bin/sh\n\(text)\n".utf8))
-            try systemCall("chmod", on: program.display) { program.withCString { chmod($0, 0o755) } }
-        }
+        try folder.writeProgram("sluice", "cat '\(folder.path.display)/figures'")
+        try folder.writeProgram("curl", "cat >/dev/null; echo \"$*\"")
         let script = try Child(
             Repository.root.appending("packaging/prometheus/push-metrics"), [],
             environment: [

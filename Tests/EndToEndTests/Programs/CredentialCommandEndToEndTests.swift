@@ -13,15 +13,8 @@ struct CredentialCommandEndToEndTests {
     func command() async throws {
         let scene = try await EgressScene(script: "true")
         let fixture = scene.fixture
-        let place = fixture.folder.path
-        let program = place.appending("token-of-nas")
-        try Files.replace(
-            program,
-            with: Array(
-                "#!/bin/sh\necho proxy $http_proxy >> \(scene.output.display)\nexec curl -sS \(scene.url)/40\n".utf8))
-        let file = try Descriptor.open(program, for: .updating)
-        try file.setMode(0o755, named: program)
-        try file.close(named: program)
+        let program = try fixture.folder.writeProgram(
+            "token-of-nas", "echo proxy $http_proxy >> \(scene.output.display)\nexec curl -sS \(scene.url)/40")
         fixture.destinationKeys = ", token: {command: [\(program.display)], network: policy, ports: [\(scene.port)]}"
         try await scene.network.ip("link", "set", "wan0", "down")
         try await scene.start()
@@ -57,15 +50,15 @@ struct CredentialCommandEndToEndTests {
     func other(_ place: Place) async throws {
         let scene = try await EgressScene(script: "true")
         let fixture = scene.fixture
-        let program = fixture.folder.path.appending("signer")
-        try Files.replace(
-            program,
-            with: Array(
-                "#!/bin/sh\ncat > /dev/null\necho proxy $http_proxy >> \(scene.output.display)\ncurl -sS \(scene.url)/40 >> \(scene.output.display) 2>&1\nexit 1\n"
-                    .utf8))
-        let file = try Descriptor.open(program, for: .updating)
-        try file.setMode(0o755, named: program)
-        try file.close(named: program)
+        let output = scene.output.display
+        let program = try fixture.folder.writeProgram(
+            "signer",
+            """
+            cat > /dev/null
+            echo proxy $http_proxy >> \(output)
+            curl -sS \(scene.url)/40 >> \(output) 2>&1
+            exit 1
+            """)
         fixture.uploadTo = ["cloud"]
         fixture.moreDestinations = ["cloud: " + place.destination(program.display, scene.url, scene.port)]
         try await scene.network.ip("link", "set", "wan0", "down")

@@ -52,9 +52,10 @@ final class EgressScene {
         server = try roads.site.start(
             "/usr/bin/python3", [path.display, TwoRoads.server, "\(port)"], output: folder.path.appending("server.out"),
             errors: folder.path.appending("server.err"))
-        let hook = try Self.write(
-            "#!/bin/sh\nexec >> \(folder.path.appending("said").display) 2>&1\ncat > /dev/null\n"
-                + "url=http://\(TwoRoads.server):\(port)\n\(script)\n", to: folder.path.appending("tell"))
+        let hook = try folder.writeProgram(
+            "tell",
+            "exec >> \(folder.path.appending("said").display) 2>&1\ncat > /dev/null\n"
+                + "url=http://\(TwoRoads.server):\(port)\n\(script)")
         fixture.topKeys = [
             "hooks:",
             "  - {name: tell, on: [paused], command: [\(hook.display)], network: policy, ports: [\(port)], timeout: 60s\(keys)}",
@@ -73,9 +74,8 @@ final class EgressScene {
 
     /// Gives the folder an export in place of the hook. `$1` is the source, `$2` the output.
     func export(_ script: String) throws {
-        let program = try Self.write(
-            "#!/bin/sh\nexec >> \(output.display) 2>&1\nurl=\(url)\n\(script)\n",
-            to: fixture.folder.path.appending("convert"))
+        let program = try fixture.folder.writeProgram(
+            "convert", "exec >> \(output.display) 2>&1\nurl=\(url)\n\(script)")
         fixture.topKeys = []
         fixture.folderKeys = [
             "export: {command: [\(program.display), \"{input}\", \"{output}\"], output: \"{stem}.mp4\", network: policy, ports: [\(port)]}"
@@ -121,15 +121,6 @@ final class EgressScene {
             errors: FilePath(bytes: output.bytes + Array(".err".utf8)))
         let ending = try await child.end(within: .seconds(40))
         return (ending, try child.standardOutput() + child.standardError())
-    }
-
-    /// Writes a program.
-    private static func write(_ text: String, to path: FilePath) throws -> FilePath {
-        let file = try Descriptor.open(path, for: .creating)
-        try file.write(Array(text.utf8), named: path)
-        try file.setMode(0o755, named: path)
-        try file.close(named: path)
-        return path
     }
 
     deinit { _ = server.end(with: 9) }

@@ -21,14 +21,14 @@ struct ReportEndToEndTests {
         let canary = Self.canaries
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
         // What root's programs can read of the daemon.
-        let prying = try program(
-            fixture, "prying",
+        let prying = try fixture.folder.writeProgram(
+            "prying",
             #"""
             v=$(tr '\0' '\n' < /proc/$PPID/environ | sed -n 's/^CANARY=//p')
             echo "it is $v, {\"password\": \"\#(canary.passed)\"}, $(printf %s "$v" | base64)" >&2
             exit 1
             """#)
-        let allowing = try program(fixture, "allowing", #"echo '{"answer": "go"}'"#)
+        let allowing = try fixture.folder.writeProgram("allowing", #"echo '{"answer": "go"}'"#)
         let file = fixture.folder.path.appending("secret-of-a-header")
         try Files.replace(file, with: Array(canary.file.utf8), mode: 0o600)
         fixture.destinationKeys = """
@@ -109,12 +109,6 @@ struct ReportEndToEndTests {
             for secret in planted { #expect(!log.contains(secret), "\(secret) is in the log") }
             #expect(!log.contains(base64(Array(canary.environment.utf8)).prefix(8)))
         }
-    }
-
-    private func program(_ fixture: DaemonFixture, _ name: String, _ script: String) throws -> FilePath {
-        let path = fixture.folder.path.appending(FilePath(name))
-        try Files.replace(path, with: Array("#!/bin/sh\n\(script)\n".utf8), mode: 0o755)
-        return path
     }
 
     /// Signs in as a browser does: by a link, and by a token.

@@ -1,6 +1,5 @@
 import Core
 import FoundationEssentials
-import Glibc
 import Linux
 import TestKit
 import Testing
@@ -94,27 +93,23 @@ struct ThumbnailEndToEndTests {
     }
 
     /// The program, as it is started with lower limits than it wants for ffmpeg, and without the right to raise them.
-    private func limited(_ folder: FilePath) throws -> FilePath {
+    private func limited(_ folder: TemporaryFolder) throws -> FilePath {
         // Fewer descriptors than the daemon has; it raises that for itself alone. A hard limit of the stack below that
         // of the sandbox.
-        let script = """
-            #!/bin/sh
+        try folder.writeProgram(
+            "limited",
+            """
             ulimit -S -n 20
             ulimit -s 1024
             [ "$(id -u)" = 0 ] || exec '\(try Setting.binary().display)' "$@"
             exec setpriv --bounding-set=-sys_resource -- '\(try Setting.binary().display)' "$@"
-
-            """
-        let path = folder.appending("limited")
-        try Files.replace(path, with: Array(script.utf8))
-        try #require(path.withCString { chmod($0, 0o755) } == 0)
-        return path
+            """)
     }
 
     @Test("a daemon with more descriptors than its programs are to have, and with low hard limits, makes pictures too")
     func limits() async throws {
         let place = TemporaryFolder()
-        let fixture = try DaemonFixture(source: .keep, binary: limited(place.path))
+        let fixture = try DaemonFixture(source: .keep, binary: limited(place))
         fixture.destination = "http://127.0.0.1:1/"
         try await started(fixture)
         let pid = try #require(fixture.daemon?.pid)

@@ -83,9 +83,8 @@ struct UnauthenticatedClientTests {
     @Test("a receiver with 200 descriptors limits its connections accordingly and reports it, and a camera uploads")
     func fewDescriptors() async throws {
         let folder = TemporaryFolder()
-        let script = "#!/bin/sh\n[ \"$1\" = receive ] && ulimit -n 200\nexec \(try Setting.binary().display) \"$@\"\n"
-        let limited = try folder.write("limited", Array(script.utf8))
-        try #require(limited.withCString { chmod($0, 0o755) } == 0)
+        let script = "[ \"$1\" = receive ] && ulimit -n 200\nexec \(try Setting.binary().display) \"$@\""
+        let limited = try folder.writeProgram("limited", script)
         let fixture = try await fixture(binary: limited)
         let said = try #require(fixture.receiver).standardError()
         #expect(said.contains("connections=68") && said.contains("open_files=200"), "\(said)")

@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import Testing
@@ -176,14 +175,11 @@ struct WatchingTests {
 
     /// A program that runs the daemon with limits of its own: those of a user namespace (user_namespaces(7)).
     private func limited(_ limit: String, _ fixture: TemporaryFolder) throws -> FilePath {
-        let script = """
-            #!/bin/sh
-            exec unshare --user --map-root-user /bin/sh -c '\(limit) && exec "$0" "$@"' \(try Setting.binary().display) "$@"
-
+        try fixture.writeProgram(
+            "sluice",
             """
-        let path = try fixture.write("sluice", Array(script.utf8))
-        #expect(path.withCString { chmod($0, 0o755) } == 0)
-        return path
+            exec unshare --user --map-root-user /bin/sh -c '\(limit) && exec "$0" "$@"' \(try Setting.binary().display) "$@"
+            """)
     }
 
     static let canLimit = Task { () -> Bool in

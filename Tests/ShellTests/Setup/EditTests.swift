@@ -26,9 +26,7 @@ struct EditTests {
 
     /// A script that stands in for an editor: it gets the copy as its argument.
     private func editor(_ script: String) throws -> [String: String] {
-        let path = try folder.write("editor", Array("#!/bin/sh\n\(script)\n".utf8))
-        try #require(path.withCString { chmod($0, 0o755) } == 0)
-        return ["SLUICE_EDITOR": path.display]
+        ["SLUICE_EDITOR": try folder.writeProgram("editor", script).display]
     }
 
     private func edit(

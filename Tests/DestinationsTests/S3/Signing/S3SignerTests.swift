@@ -1,5 +1,4 @@
 import Core
-import Glibc
 import Linux
 import TestKit
 import TestTraits
@@ -154,10 +153,8 @@ struct S3SignerTests {
     func programs() async throws {
         let temporary = TemporaryFolder()
         let seen = temporary.path.appending("seen")
-        let script = try temporary.write(
-            "sign",
-            Array("#!/bin/sh\ntee '\(seen.display)' > /dev/null; echo \"$#\" >> '\(seen.display)'; exit 3\n".utf8))
-        _ = script.withCString { chmod($0, 0o755) }
+        let script = try temporary.writeProgram(
+            "sign", "tee '\(seen.display)' > /dev/null; echo \"$#\" >> '\(seen.display)'; exit 3")
         let emulator = try S3Emulator()
         func error(_ command: [String]) async throws -> UploadError {
             let destination = try S3(
