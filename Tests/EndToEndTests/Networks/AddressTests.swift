@@ -6,7 +6,7 @@ import Testing
 import Transport
 
 /// The API over TCP, from the built program.
-@Suite("The API on a TCP address", .needsPackages, .timeLimit(.minutes(Patience.minutes(2))))
+@Suite("The API on a TCP address", .needsPackages, .timeLimit(.minutes(Patience.minutes(4))))
 struct AddressTests {
     /// Checked with a third-party program: the requests and answers, and that the API never fails on nonsense.
     @Test("the API matches its description for every request")
@@ -34,7 +34,7 @@ struct AddressTests {
                 "--exclude-checks", "positive_data_acceptance",
             ], environment: ["no_proxy": "127.0.0.1"], output: fixture.folder.path.appending("said"),
             errors: fixture.folder.path.appending("complaint"))
-        let ending = try await child.end(within: .seconds(90))
+        let ending = try await child.end(within: .seconds(180))
         let said = try child.standardOutput().suffix(4_000) + child.standardError().suffix(1_000)
         #expect(ending == .status(0), "\(said)")
         try fixture.daemon?.requireRunning()
