@@ -55,6 +55,23 @@ struct EffectiveTests {
                 ["/bin/sh", "-c", "curl -u *** -H *** http://***@h/ && echo token=***"]
             ),
             (["/bin/sh", "-c", "date -u +%H:%M"], ["/bin/sh", "-c", "date -u +%H:%M"]),
+            (["sh", "-c", #"x="$(curl -u me:pw URL)"; y"#], ["sh", "-c", #"x="$(curl -u *** URL)"; y"#]),
+            (["sh", "-c", #"x="$(curl -u "me:pw" -o "a b")""#], ["sh", "-c", #"x="$(curl -u *** -o "a b")""#]),
+            (["sh", "-c", #"x="`curl -u "me:pw" URL`""#], ["sh", "-c", #"x="`curl -u *** URL`""#]),
+            (["sh", "-c", "sh -c 'curl -u me:pw URL'"], ["sh", "-c", "sh -c 'curl -u *** URL'"]),
+            (
+                ["sh", "-c", #"ssh nas "curl -u \"me:pa ss\" -o \"a b\"""#],
+                ["sh", "-c", #"ssh nas "curl -u *** -o \"a b\"""#]
+            ),
+            (
+                ["sh", "-c", #"sh -c "sh -c 'curl -H \"X-Key: pa ss\"; y'"; z"#],
+                ["sh", "-c", #"sh -c "sh -c 'curl -H ***; y'"; z"#]
+            ),
+            (
+                ["sh", "-c", #"say --text="at 10:30 \$(date -u)" 'a b' "#],
+                ["sh", "-c", #"say --text="at 10:30 \$(date -u)" 'a b' "#]
+            ),
+            (["sh", "-c", #"echo "token: abc def""#], ["sh", "-c", #"echo "token: ***""#]),
             (["/opt/may", "--name", "a b", "10:30"], ["/opt/may", "--name", "a b", "10:30"]),
         ])
     func commands(_ words: [String], _ shown: [String]) {
@@ -130,8 +147,11 @@ struct EffectiveTests {
             (["/bin/wget", "--http-password=s3cretpw"], ["s3cretpw"]),
             (["sshpass", "-p", "s3cretpw", "ssh", "-p", "22"], ["s3cretpw", "22"]),
             (["smbclient", "-U", #"DOM\joe%s3cretpw"#], ["s3cretpw"]),
+            (["sh", "-c", "mysqldump -ps3cretpw --port=1 -p front | gzip -p2"], ["s3cretpw"]),
             (["rsync", "-u", "nas.example:/srv/camera/front", "/mnt"], []),
             (["sh", "-c", "A=1 /usr/bin/docker run -u 1000:1000 x"], []),
+            (["sh", "-c", #"x="$(curl -u me:s3cretpw URL)""#], ["me:s3cretpw", "s3cretpw"]),
+            (["sh", "-c", #"ssh nas "curl -u \"me:pa ss\" URL""#], ["me:pa ss", "pa ss"]),
         ])
     func secretArguments(_ words: [String], _ secrets: [String]) { #expect(ShownCommand(words).secrets == secrets) }
 

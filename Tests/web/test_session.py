@@ -280,6 +280,25 @@ class SessionTest(PageTest):
         page.go_forward()
         expect(page.get_by_label("Folder")).to_have_value("garden")
 
+    def test_the_back_button_closes_a_question_but_none_for_a_token(self):
+        page = self.sign_in()
+        now = page.get_by_role("heading", name="Now", exact=True)
+        question = page.locator("dialog.question")
+        for is_over in (False, True):
+            self.go("queue?folder=garden")
+            page.get_by_role("button", name="Pause…", exact=True).click()
+            expect(question).to_have_count(1)
+            if is_over:
+                self.daemon.sessions.forget_all()
+                question.get_by_role("button", name="Pause").click()
+                expect(question).to_have_count(2)
+            page.go_back()
+            expect(now).to_be_attached()
+            expect(question).to_have_count(2 if is_over else 0)
+        page.get_by_label("Token").fill("operator-token-0123")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("dialog", name="Sign in again")).to_have_count(0)
+
     def test_a_daemon_that_does_not_answer_at_the_start_is_shown_and_tried_again(self):
         self.page.goto(self.daemon.url)
         expect(self.page.get_by_label("Token")).to_be_visible()

@@ -6,8 +6,8 @@ struct ShownCommand {
     /// What is not shown, each piece alone, and of `user:password` also the password. A program may print one of them
     /// without the rest of its arguments.
     private(set) var secrets: [String] = []
-    /// Whether quotes and backslashes are for a shell.
-    private var isInLine = false
+    /// How many shells read the text before the program gets it: each takes quotes and backslashes off.
+    private var shells = 0
 
     /// Options of curl, wget and their like, without the dashes before them.
     private static let userOptions: Set<Substring> = ["u", "user", "U", "proxy-user"]
@@ -18,22 +18,29 @@ struct ShownCommand {
         "cp", "date", "diff", "docker", "mv", "podman", "rsync", "runuser", "setpriv", "sort", "sudo",
     ]
     private static let mask = "***"
+    /// Further lines within lines are taken as words.
+    private static let mostShells = 8
 
     init(_ words: [String]) {
-        self.words = shown(words, areWhole: true)
+        self.words = shown(words)
         // One that was found may also be where nothing tells that it is one.
         let known = secrets.filter { $0.utf8.count >= KnownSecrets.minLength }.sorted { $0.utf8.count > $1.utf8.count }
         self.words = self.words.map { word in known.reduce(word) { $0.replacing($1, with: Self.mask) } }
     }
 
-    /// - Parameter areWhole: Whether a word may be a line for a shell, with commands of its own.
-    private mutating func shown(_ words: [String], areWhole: Bool) -> [String] {
+    private mutating func shown(_ words: [String]) -> [String] {
         // Before the program a shell takes variables.
         let program = words.first { !$0.isEmpty && !$0.contains("=") }.map { $0.split(separator: "/").last ?? "" } ?? ""
         var option: Substring?
         var shown: [String] = []
         for word in words {
             let bare = word.drop { $0 == "-" }
+            // Only joined: after a blank follows the name of a database.
+            if word.hasPrefix("-p"), word.count > 2, ["mysql", "mariadb"].contains(where: program.hasPrefix) {
+                remember(word.dropFirst(2))
+                shown.append("-p" + Self.mask)
+                continue
+            }
             if bare.startIndex != word.startIndex {
                 shown.append(word[..<bare.startIndex] + self.shown(option: bare, of: program))
                 // Of joined letters the last one may have an argument.
@@ -43,24 +50,30 @@ struct ShownCommand {
             }
             if let option, hides(bare, after: option, of: program) {
                 shown.append(Self.mask)
-            } else if areWhole, word.contains(where: \.isWhitespace) {
-                shown.append(masked(self.shown(line: word)))
             } else {
-                shown.append(masked(word))
+                shown.append(masked(self.shown(word: word)))
             }
             option = nil
         }
         return shown
     }
 
+    /// A word with blanks may be a line for a shell: `-c "..."`. Within such a line it is in quotes: `x="$(...)"`.
+    private mutating func shown(word: String) -> String {
+        guard shells < Self.mostShells, word.contains(where: \.isWhitespace) else { return word }
+        if shells == 0 { return shown(line: word) }
+        return ShellLine.parts(of: word).map { part in
+            part.quote == nil ? part.text : part.text(with: shown(line: part.line))
+        }.joined()
+    }
+
     /// A line for a shell: of each command in it the same.
     private mutating func shown(line: String) -> String {
-        isInLine = true
-        defer { isInLine = false }
+        shells += 1
+        defer { shells -= 1 }
         var text = ""
         for command in ShellLine(line).commands {
-            let words = shown(command.words, areWhole: false)
-            text += zip(words, command.separators).map { $0 + $1 }.joined()
+            text += zip(shown(command.words), command.separators).map { $0 + $1 }.joined()
         }
         return text
     }
@@ -98,7 +111,7 @@ struct ShownCommand {
         if !text.contains("="), text.count > 1, hides(text.dropFirst(), after: letter, of: program) {
             return letter + Self.mask
         }
-        return masked(String(text))
+        return masked(shown(word: String(text)))
     }
 
     /// The text without what looks like a secret wherever it is.
@@ -138,6 +151,6 @@ struct ShownCommand {
 
     /// As the program gets it.
     private func unquoted(_ text: Substring) -> String {
-        String(isInLine ? text.filter { $0 != "'" && $0 != "\"" && $0 != "\\" }[...] : text)
+        String(shells > 0 ? text.filter { $0 != "'" && $0 != "\"" && $0 != "\\" }[...] : text)
     }
 }

@@ -371,8 +371,15 @@ document.getElementById("skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-addEventListener("hashchange", (event) =>
-  (location.hash.startsWith("#code=") ? arrive(new URL(event.oldURL).hash || link("now")) : show()));
+addEventListener("hashchange", (event) => {
+  if (location.hash.startsWith("#code=")) {
+    arrive(new URL(event.oldURL).hash || link("now"));
+    return;
+  }
+  // A question belongs to the view that it was asked over; one for a token to the tab.
+  if (tokenQuestions.size === 0) closeQuestions();
+  show();
+});
 setInterval(() => {
   if (document.hidden) return;
   refreshRelative();
