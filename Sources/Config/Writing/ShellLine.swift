@@ -47,27 +47,46 @@ struct ShellLine {
         var command = Command()
         var (word, separator) = ("", "")
         var nesting = Nesting()
+        var isComment = false
         func finish() {
             command.words.append(word)
             command.separators.append(separator)
             // After these another program begins.
-            if separator.contains(where: { ";|&()`\n\r\r\n".contains($0) }) {
+            if separator.replacing("\\\n", with: "").replacing("\\\r\n", with: "").contains(where: ends) {
                 commands.append(command)
                 command = Command()
             }
             (word, separator) = ("", "")
         }
-        for letter in line {
-            let isInWord = !nesting.isOutside || !(letter.isWhitespace || ";|&()<>`".contains(letter))
+        func ends(_ letter: Character) -> Bool { letter.isNewline || ";|&()`".contains(letter) }
+        let letters = Array(line)
+        for (index, letter) in letters.enumerated() {
+            // A line may go on after its end.
+            let isJoint =
+                letter.isNewline && separator.hasSuffix("\\")
+                || letter == "\\" && nesting.isOutside && letters[index...].dropFirst().first?.isNewline == true
+            let isInWord =
+                !nesting.isOutside || !(isJoint || letter.isWhitespace || ends(letter) || "<>".contains(letter))
             if isInWord, !separator.isEmpty { finish() }
+            // Quotes of a comment have no meaning.
+            if letter == "#", word.isEmpty, nesting.isOutside { isComment = true }
+            if letter.isNewline { isComment = false }
             if isInWord { word.append(letter) } else { separator.append(letter) }
-            nesting.pass(letter)
+            if !isComment, !isJoint { nesting.pass(letter) }
         }
         finish()
         if !command.words.isEmpty { commands.append(command) }
         self.commands = commands
     }
 
+    /// A word without the quotes that are around all of it.
+    static func withoutQuotesAround(_ word: String) -> Substring {
+        let parts = parts(of: word)
+        guard parts.count == 3, parts[0].text.isEmpty, parts[2].text.isEmpty, word.count > 1 else { return word[...] }
+        return word.dropFirst().dropLast()
+    }
+
+    /// What is in quotes, and what is between.
     static func parts(of word: String) -> [Part] {
         var parts = [Part()]
         var nesting = Nesting()

@@ -9,14 +9,6 @@ struct ShownCommand {
     /// How many shells read the text before the program gets it: each takes quotes and backslashes off.
     private var shells = 0
 
-    /// Options of curl, wget and their like, without the dashes before them.
-    private static let userOptions: Set<Substring> = ["u", "user", "U", "proxy-user"]
-    private static let headerOptions: Set<Substring> = ["H", "header"]
-    private static let passwordOptions: Set<Substring> = ["pass", "passphrase"]
-    /// Programs whose option `-u` is no `user:password`: an argument with a colon is a path or a number.
-    private static let otherPrograms: Set<Substring> = [
-        "cp", "date", "diff", "docker", "mv", "podman", "rsync", "runuser", "setpriv", "sort", "sudo",
-    ]
     private static let mask = "***"
     /// Further lines within lines are taken as words.
     private static let mostShells = 8
@@ -29,39 +21,53 @@ struct ShownCommand {
     }
 
     private mutating func shown(_ words: [String]) -> [String] {
-        // Before the program a shell takes variables.
-        let program = words.first { !$0.isEmpty && !$0.contains("=") }.map { $0.split(separator: "/").last ?? "" } ?? ""
+        var options = PasswordOptions()
         var option: Substring?
-        var shown: [String] = []
-        for word in words {
-            let bare = word.drop { $0 == "-" }
-            // Only joined: after a blank follows the name of a database.
-            if word.hasPrefix("-p"), word.count > 2, ["mysql", "mariadb"].contains(where: program.hasPrefix) {
-                remember(word.dropFirst(2))
-                shown.append("-p" + Self.mask)
-                continue
+        return words.map { word in
+            let body = shells > 0 ? ShellLine.withoutQuotesAround(word) : word[...]
+            defer { options.pass(body) }
+            let bare = body.drop { $0 == "-" }
+            guard bare.startIndex == body.startIndex else {
+                let isLong = body.hasPrefix("--")
+                option = options.option(of: bare, isLong: isLong)
+                guard let (start, secret) = options.joined(bare, isLong: isLong) else {
+                    return masked(shown(word: word))
+                }
+                remember(secret, of: bare[start...])
+                return word[..<start] + Self.mask + word[body.endIndex...]
             }
-            if bare.startIndex != word.startIndex {
-                shown.append(word[..<bare.startIndex] + self.shown(option: bare, of: program))
-                // Of joined letters the last one may have an argument.
-                let isJoined = program == "curl" && bare.count > 1 && !word.hasPrefix("--")
-                option = isJoined ? bare.suffix(1) : bare
-                continue
+            defer { option = nil }
+            if let option, let secret = options.secret(in: body, of: option) {
+                remember(secret, of: body)
+                return Self.mask
             }
-            if let option, hides(bare, after: option, of: program) {
-                shown.append(Self.mask)
-            } else {
-                shown.append(masked(self.shown(word: word)))
+            // With `-c` it is a line for a shell, which may begin with a variable.
+            if let value = secretVariable(word), shells > 0 || option?.hasSuffix("c") != true {
+                remember(value)
+                return word[..<value.startIndex] + Self.mask
             }
-            option = nil
+            return masked(shown(word: word))
         }
-        return shown
+    }
+
+    /// The value of `PGPASSWORD=word`, if that is no command whose output is the value.
+    private func secretVariable(_ word: String) -> Substring? {
+        guard let mark = word.firstIndex(of: "=") else { return nil }
+        let (name, value) = (word[..<mark], word[mark...].dropFirst())
+        let isName = name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
+        let isCommand = !value.hasPrefix("'") && (value.contains("$(") || value.contains("`"))
+        return isName && !isCommand && !value.isEmpty && (isSecretName(String(name)) || name == "SSHPASS") ? value : nil
     }
 
     /// A word with blanks may be a line for a shell: `-c "..."`. Within such a line it is in quotes: `x="$(...)"`.
     private mutating func shown(word: String) -> String {
         guard shells < Self.mostShells, word.contains(where: \.isWhitespace) else { return word }
-        if shells == 0 { return shown(line: word) }
+        if shells == 0 {
+            // Also each line alone: quotes in a text for a program (`<<EOF`) are none of the shell.
+            let lines = word.split(whereSeparator: \.isNewline)
+            if lines.count > 1 { for line in lines { _ = shown(line: String(line)) } }
+            return shown(line: word)
+        }
         return ShellLine.parts(of: word).map { part in
             part.quote == nil ? part.text : part.text(with: shown(line: part.line))
         }.joined()
@@ -76,42 +82,6 @@ struct ShownCommand {
             text += zip(shown(command.words), command.separators).map { $0 + $1 }.joined()
         }
         return text
-    }
-
-    /// Whether the argument of an option may be a password: by the option's name, or `user:password`, or a header. Then
-    /// it is one of the secrets.
-    private mutating func hides(_ value: Substring, after option: Substring, of program: Substring) -> Bool {
-        if Self.headerOptions.contains(option) && value.contains(":") {
-            remember(header: value)
-            return true
-        }
-        let isUser = Self.userOptions.contains(option) && !Self.otherPrograms.contains(program)
-        if isUser && value.contains(":") || Self.passwordOptions.contains(option) || isSecretName(String(option))
-            || program == "sshpass" && option == "p"
-        {
-            remember(value)
-            return true
-        }
-        // `DOMAIN\user%password` of Samba's programs.
-        if isUser, program.hasPrefix("smb"), let mark = value.firstIndex(of: "%") {
-            remember(value[mark...].dropFirst())
-            return true
-        }
-        return false
-    }
-
-    /// `user=me:secret`, and `ume:secret` for `u`.
-    private mutating func shown(option text: Substring, of program: Substring) -> String {
-        if let mark = text.firstIndex(of: "="),
-            hides(text[text.index(after: mark)...], after: text[..<mark], of: program)
-        {
-            return text[...mark] + Self.mask
-        }
-        let letter = text.prefix(1)
-        if !text.contains("="), text.count > 1, hides(text.dropFirst(), after: letter, of: program) {
-            return letter + Self.mask
-        }
-        return masked(shown(word: String(text)))
     }
 
     /// The text without what looks like a secret wherever it is.
@@ -131,6 +101,14 @@ struct ShownCommand {
             rest = rest[place...].dropFirst(part.count)
         }
         return shown
+    }
+
+    private mutating func remember(_ secret: PasswordOptions.Secret, of value: Substring) {
+        switch secret {
+        case .whole: remember(value)
+        case .header: remember(header: value)
+        case .after(let mark): remember((value.firstIndex(of: mark).map { value[$0...] } ?? "").dropFirst())
+        }
     }
 
     private mutating func remember(_ piece: Substring) {

@@ -28,6 +28,8 @@ struct PrivateKeys {
     private static let mostLines = 400
     /// A shorter word may be one of any message. (bytes)
     private static let minLength = 16
+    /// The most letters in a line of a key (RFC 7468, section 2).
+    private static let lineLength = 64
     /// Header fields of an encrypted key.
     private static let headers = ["Proc-Type: ", "DEK-Info: "]
 
@@ -60,7 +62,8 @@ struct PrivateKeys {
     /// - Returns: Whether the line has no marks to look for.
     private mutating func isInside(_ key: Key, _ index: Int) -> Bool {
         let line = lines[index].text
-        if let start = Self.bodyStart(in: line, shortAfter: key.isUnbroken ? key.prefix : nil) {
+        let least = key.hasEnd ? Self.minLength : Self.lineLength
+        if let start = Self.bodyStart(in: line, shortAfter: key.isUnbroken ? key.prefix : nil, elsewhere: least) {
             lines[index].text = line[..<start] + "***"
             open?.isUnbroken = true
             return true
@@ -95,7 +98,7 @@ struct PrivateKeys {
                 continue
             }
             rest = Self.afterBody(after)
-            if rest.allSatisfy({ Self.quotes.contains($0) || $0 == "," }) {
+            if rest.allSatisfy({ Self.quotes.contains($0) || Self.joints.contains($0) }) {
                 open = Key(label: mark.label, hasEnd: hasEnd(mark.label, after: index), prefix: prefix)
             }
         }
@@ -135,14 +138,18 @@ struct PrivateKeys {
 
     /// Where the last word of a line begins, if that looks like a line of a key. A log has something before it.
     ///
-    /// - Parameter prefix: After this many words it may be short; `nil`: it may not.
-    private static func bodyStart(in line: Substring, shortAfter prefix: Int? = nil) -> Substring.Index? {
+    /// - Parameters:
+    ///   - prefix: After this many words it may be short; `nil`: it may not.
+    ///   - least: After other words it is at least as long as this.
+    private static func bodyStart(
+        in line: Substring, shortAfter prefix: Int? = nil, elsewhere least: Int = lineLength
+    ) -> Substring.Index? {
         let text = withoutEndQuotes(trimmed(line))
         let start = text.lastIndex { $0 == " " || $0 == "\t" }.map { text.index(after: $0) } ?? text.startIndex
         let word = text[start...].drop { quotes.contains($0) }.utf8
         let before = words(text[..<start])
         // Nothing tells a path after other words than the key has from a line of 48 bytes, but its length.
-        let least = before == prefix ? 1 : before == 0 || prefix == nil ? minLength : 64
+        let least = before == prefix ? 1 : before == 0 || prefix == nil ? minLength : least
         // Padding is at the end; the checksum of a PGP key begins with `=`.
         let padding = word.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         let digits = word.dropLast(padding).drop { $0 == UInt8(ascii: "=") }
@@ -175,10 +182,13 @@ struct PrivateKeys {
 
     /// Around a line in a list of a program.
     private static let quotes: Set<Character> = ["\"", "'", "`"]
+    /// What follows the quote.
+    private static let joints: Set<Character> = [",", "+", " "]
 
     private static func withoutEndQuotes(_ text: Substring) -> Substring {
-        guard let last = text.last(where: { $0 != "," }), quotes.contains(last) else { return text }
-        return text[..<(text.lastIndex { quotes.contains($0) } ?? text.endIndex)]
+        guard let last = text.last(where: { !joints.contains($0) }), quotes.contains(last) else { return text }
+        let inner = text[..<(text.lastIndex { quotes.contains($0) } ?? text.endIndex)]
+        return inner.hasSuffix("\\n") ? inner.dropLast(2) : inner
     }
 
     /// The text without blanks and escaped carriage returns at its end.

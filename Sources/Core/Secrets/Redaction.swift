@@ -49,7 +49,7 @@ private let secretNames: Set<String> = [
 ]
 private let secretEndings = [
     "-token", "_token", "-signature", "_signature", "-key", "_key", "-secret", "_secret", "-credential", "password",
-    "passwd",
+    "passphrase", "-passwd", "_passwd", "-pwd", "_pwd", "-pass", "_pass",
 ]
 /// Names that are secrets in the query of a URL; elsewhere `key=` and `code=` are ordinary words.
 private let secretQueryNames: Set<String> = [
@@ -118,6 +118,13 @@ private func withoutParameters(_ text: String, headers: Bool) -> String {
             out.append(bytes[index])
             index += 1
         }
+        let line = bytes[index...].prefix { $0 != UInt8(ascii: "\n") }
+        if !isHeader, let value = quoted(at: line), value.upperBound < line.endIndex {
+            out += bytes[index..<value.lowerBound]
+            if !value.isEmpty { out += Array("***".utf8) }
+            index = value.upperBound
+            continue
+        }
         let value = bytes[index...].prefix {
             isHeader
                 ? $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: "\"") : !endsParameter($0)
@@ -157,7 +164,14 @@ private func quotedValue(after rest: ArraySlice<UInt8>) -> Range<Int>? {
     var rest = rest.dropFirst(quote.count).drop(while: isSpace)
     guard rest.first == UInt8(ascii: ":") else { return nil }
     rest = rest.dropFirst().drop(while: isSpace)
-    guard rest.starts(with: quote) else { return nil }
+    return rest.starts(with: quote) ? quoted(at: rest) : nil
+}
+
+/// What is between the quotes that `rest` begins with. Quotes in a string of another language have backslashes.
+private func quoted(at rest: ArraySlice<UInt8>) -> Range<Int>? {
+    let backslashes = rest.prefix { $0 == UInt8(ascii: "\\") }
+    guard let mark = rest.dropFirst(backslashes.count).first, "\"'".utf8.contains(mark) else { return nil }
+    let quote = backslashes + [mark]
     let start = rest.startIndex + quote.count
     var end = start
     while end < rest.endIndex, !rest[end...].starts(with: quote) {

@@ -20,6 +20,9 @@ struct RedactionTests {
             (#"{"user": "ann", "password": "a\"b", "size": 3}"#, #"{"user": "ann", "password": "***", "size": 3}"#),
             (#"said "{\"token\":\"abc\",\"n\":1}" twice"#, #"said "{\"token\":\"***\",\"n\":1}" twice"#),
             (#"{"secret":"abc"#, #"{"secret":"***"#),
+            (#"+ PGPASSWORD="a, \"b" SSH_PASS='c d' psql"#, #"+ PGPASSWORD="***" SSH_PASS='***' psql"#),
+            (#"{"command":"token=\"a b\" x"}"#, #"{"command":"token=\"***\" x"}"#),
+            ("BORG_PASSPHRASE=a MYSQL_PWD=b", "BORG_PASSPHRASE=*** MYSQL_PWD=***"),
             ("http://127.0.0.1:8080/#code=0123abcd", "http://127.0.0.1:8080/#code=***"),
             (
                 "got eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.sFlKxw-_9 back", "got *** back"
@@ -93,8 +96,12 @@ struct RedactionTests {
             }
         }
         let quoted = ["-----BEGIN PRIVATE KEY-----"] + body.prefix(2) + ["-----END PRIVATE KEY-----"]
-        let shown = redacted("keys: [\n" + quoted.map { "  \"\($0)\",\n" }.joined() + "]")
-        for piece in body.prefix(2) { #expect(!shown.contains(piece), "\(shown)") }
+        for (start, end) in [("\"", "\","), ("'", "\\n',"), ("\"", "\\n\" +")] {
+            let shown = redacted("keys: [\n" + quoted.map { "  \(start)\($0)\(end)\n" }.joined() + "]")
+            for piece in body.prefix(2) { #expect(!shown.contains(piece), "\(shown)") }
+        }
+        let log = ["log: bad key: \(quoted[0])", "log: \(body[1])", "log: \(body[0].prefix(36))", "log: \(quoted[3])"]
+        #expect(!redacted(log.joined(separator: "\n")).contains(body[0].prefix(36)))
     }
 
     @Test("a path after the mark of a key, or after one that is cut, is no line of it")
@@ -125,6 +132,7 @@ struct RedactionTests {
         arguments: [
             "", "a.mp4", "code=http_503 key=cam1/0001", "https://nas.example:1080/files?page=2",
             "Basic settings are missing", "09:00: token expired", "mail ann@example.org",
+            "htpasswd: cannot open /etc/x", "not known: 'password=' in the line",
         ])
     func leaves(_ text: String) {
         #expect(redacted(text) == text)
