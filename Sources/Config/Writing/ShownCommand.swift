@@ -114,17 +114,23 @@ struct ShownCommand {
     private mutating func remember(_ piece: Substring) {
         let piece = unquoted(piece)
         if piece == Self.mask { return }
-        secrets.append(piece)
-        if let colon = piece.firstIndex(of: ":") { secrets.append(String(piece[colon...].dropFirst())) }
+        add(piece)
+        if let colon = piece.firstIndex(of: ":") { add(String(piece[colon...].dropFirst())) }
+    }
+
+    private mutating func add(_ secret: String) {
+        if !secrets.contains(secret) { secrets.append(secret) }
     }
 
     /// `Authorization: Basic abc`. Of other headers, as `Accept: text/plain`, the value alone is a word of any message.
     private mutating func remember(header: Substring) {
         let header = unquoted(header)
-        secrets.append(header)
+        add(header)
         guard let colon = header.firstIndex(of: ":"), isSecretName(String(header[..<colon])) else { return }
         let value = String(header[colon...].dropFirst().drop { $0 == " " })
-        secrets += SecretParts.of(value, isCookie: KnownSecrets.isCookie(header: String(header[..<colon])))
+        for part in SecretParts.of(value, isCookie: KnownSecrets.isCookie(header: String(header[..<colon]))) {
+            add(part)
+        }
     }
 
     /// As the program gets it.

@@ -118,8 +118,10 @@ private func withoutParameters(_ text: String, headers: Bool) -> String {
             out.append(bytes[index])
             index += 1
         }
-        let line = bytes[index...].prefix { $0 != UInt8(ascii: "\n") }
-        if !isHeader, let value = quoted(at: line), value.upperBound < line.endIndex {
+        // The command whose output is the value is none itself.
+        if !isHeader, let value = quoted(at: bytes[index...]), value.upperBound < bytes.endIndex,
+            !bytes[value].contains(UInt8(ascii: "\n")), !bytes[value].starts(with: "$(".utf8)
+        {
             out += bytes[index..<value.lowerBound]
             if !value.isEmpty { out += Array("***".utf8) }
             index = value.upperBound
