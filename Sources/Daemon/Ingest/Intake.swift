@@ -20,6 +20,9 @@ struct Intake: Sendable {
     let assets: NewAssetBuilder
     let counters: Counters
 
+    /// After this long those whose facts are read are recorded: `ffprobe` may need seconds for each file.
+    private static let longestReading = Duration.seconds(1)
+
     /// Records a batch of settled files. Waits while the state cannot be written: `Watch` finds the files again that it
     /// holds back meanwhile, so no file is lost.
     ///
@@ -37,7 +40,12 @@ struct Intake: Sendable {
         let earlier = try await destinations(of: stem?.leader, in: wanted.first?.folder)
         var arrivals: [NewAsset] = []
         var left: [SettledFile] = []
+        var began = context.clocks.monotonic()
         for file in wanted {
+            if unit == nil, context.clocks.monotonic().since(began) >= Self.longestReading {
+                try await record(arrivals)
+                (arrivals, began) = ([], context.clocks.monotonic())
+            }
             guard let folder = context.configuration.folder(file.folder) else { continue }
             let own = await assets.facts(of: file)
             let media = own.isEmpty ? shared : own
@@ -58,15 +66,19 @@ struct Intake: Sendable {
             context.log.info(
                 "file left alone: no item of `upload_to` takes it", ["folder": file.folder, "path": file.path.display])
         }
-        if arrivals.isEmpty { return }
         // A receiver may take the manifest for the sign that all is there.
         if let rule = unit?.rule {
             arrivals =
                 arrivals.filter { !rule.isManifest($0.file.relative.name) }
                 + arrivals.filter { rule.isManifest($0.file.relative.name) }
         }
+        try await record(arrivals)
+    }
+
+    private func record(_ arrivals: [NewAsset]) async throws {
+        if arrivals.isEmpty { return }
         let outcomes = try await retryUntilStored {
-            try await context.store.write { [arrivals] tx in try tx.arrivals.record(arrivals) }
+            try await context.store.write { tx in try tx.arrivals.record(arrivals) }
         }
         CrashPoint.reached("arrived")
         for (arrival, outcome) in zip(arrivals, outcomes) { log(arrival, outcome) }

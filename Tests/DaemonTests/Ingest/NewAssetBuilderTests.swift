@@ -12,12 +12,14 @@ import Testing
 struct NewAssetBuilderTests {
     private static func builder(_ scene: ComponentScene) -> NewAssetBuilder { scene.parts.intake().assets }
 
-    private static func file(_ scene: ComponentScene, in folder: String) throws -> SettledFile {
-        let status = try FileStatus(at: try scene.folder.write(FilePath(folder + "/a.mp4"), [1, 2, 3]))
+    private static func file(
+        _ scene: ComponentScene, in folder: String, _ name: FilePath = "a.mp4"
+    ) throws -> SettledFile {
+        let status = try FileStatus(at: try scene.folder.write(FilePath(folder).appending(name), [1, 2, 3]))
         return SettledFile(
-            folder: folder, root: scene.folder.path.appending(FilePath(folder)), relative: "a.mp4", status: status,
+            folder: folder, root: scene.folder.path.appending(FilePath(folder)), relative: name, status: status,
             identity: FileIdentity(
-                folder: folder, relative: "a.mp4", size: status.size, modified: status.modified, inode: nil, born: nil,
+                folder: folder, relative: name, size: status.size, modified: status.modified, inode: nil, born: nil,
                 fileSystem: nil), settledBy: .quiet)
     }
 
@@ -51,5 +53,45 @@ struct NewAssetBuilderTests {
         #expect(!scene.context.configuration.asksMedia(of: "cam"))
         #expect(scene.context.configuration.asksMedia(of: "door"))
         #expect(await Self.builder(scene).facts(of: try Self.file(scene, in: "cam")).isEmpty)
+    }
+
+    @Test("files whose facts take long to read are recorded before those of the others are read")
+    func slowFacts() async throws {
+        let scene = try await ComponentScene { $0.folders[0].name = try Template("{recorded:%Y}/{name}") }
+        let place = scene.folder.path
+        // Each call waits until the test lets it go on.
+        let probe = try scene.folder.writeProgram(
+            "ffprobe", "echo >> \(place.display)/calls; read line < \(place.display)/go; exit 1")
+        try systemCall("mkfifo", on: "go") { place.appending("go").withCString { mkfifo($0, 0o600) } }
+        let parts = scene.parts
+        let intake = Intake(
+            context: scene.context, stateHealth: parts.stateHealth,
+            assets: NewAssetBuilder(
+                configuration: scene.context.configuration, sources: parts.sources,
+                mediaReading: MediaReading(probe: FFProbe(program: probe))),
+            counters: parts.counters)
+        let files = try ["a.mkv", "b.mkv", "c.mkv"].map { try Self.file(scene, in: "cam", $0) }
+        let recording = Task { try await intake.record(files) }
+        func letOn(after call: Int) async throws {
+            try await eventually("call \(call)") {
+                try FileStatus.ifPresent(at: place.appending("calls"))?.size == UInt64(call)
+            }
+            scene.clocks.advance(by: .seconds(1))
+            let child = try Child(
+                "/bin/sh", ["-c", "echo > \(place.display)/go"], output: place.appending("output"),
+                errors: place.appending("errors"))
+            #expect(try await child.end(within: .seconds(20)) == .status(0))
+        }
+        func recorded() async throws -> Int {
+            try await scene.store.read { tx in try files.filter { try !tx.uploads.rows(path: $0.path).isEmpty }.count }
+        }
+        try await letOn(after: 1)
+        try await letOn(after: 2)
+        try await eventually("two files are recorded, while the third is read") {
+            try await recorded() == 2
+        }
+        try await letOn(after: 3)
+        try await recording.value
+        #expect(try await recorded() == 3)
     }
 }

@@ -154,9 +154,7 @@ struct MemoryCardTests {
         for folder in [reader.pictures.appending("100MEDIA"), reader.pictures, reader.card.path] {
             try Files.syncFolder(folder)
         }
-        // Without ffprobe: because these clips have no headers, it would be started for each of them, one after another,
-        // before the first is recorded. On a slow machine that takes minutes.
-        try fixture.startDaemon(environment: ["PATH": "/nowhere"])
+        try fixture.startDaemon()
         // They settle half a minute after they are found.
         try await eventually(
             "some files have arrived; \(fixture.lastWords())", within: .seconds(60), every: .milliseconds(2)
