@@ -137,7 +137,8 @@ final class FakeDaemon: Operations {
         _ request: ReceiveRequest, _ next: @escaping @Sendable () async throws -> [UInt8]?
     ) async throws -> UploadsReply {
         let words = [
-            request.name, request.to.joined(separator: ","), request.key ?? "",
+            request.name, request.to.joined(separator: ","),
+            (request.key ?? "") + (request.isKeyOnce ? " once" : ""),
             request.context.map { "\($0)=\($1)" }.sorted().joined(separator: ","),
             request.headers.map { "\($0)=\($1)" }.sorted().joined(separator: ","),
             request.url ?? request.uploadURL ?? "",

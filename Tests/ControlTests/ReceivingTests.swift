@@ -93,6 +93,41 @@ struct ReceivingTests {
         }
     }
 
+    @Test("a key for one file alone reaches the daemon as one, and other keys do not")
+    func once() async throws {
+        try await withLine { line in
+            for query in [
+                "name=a&key=k&once=true", "once=true&key=k&name=a", "name=a&key=k&once=false", "name=a&once=false",
+            ] {
+                #expect(try await line.ask("POST", "/v1/bytes?\(query)", "abc").status == 202, "\(query)")
+            }
+            let pipe = try Pipe()
+            var request = ReceiveRequest(name: "a", key: "k")
+            request.isKeyOnce = true
+            async let reply = line.client.receive(request, from: pipe.stream)
+            pipe.end()
+            _ = try await reply
+            #expect(
+                line.daemon.asked == ["k once", "k once", "k", "", "k once"].map { "receive a||\($0)|||" })
+        }
+    }
+
+    @Test(
+        "`once` without a key, or with another value than true and false, is refused",
+        arguments: [
+            ("once=true", "`once` needs a `key`"), ("key=k&once=yes", "`once` is true or false"),
+            ("key=k&once=", "`once` is true or false"), ("key=k&once=TRUE", "`once` is true or false"),
+            ("once=1", "`once` is true or false"),
+        ])
+    func wrongOnce(_ query: String, _ words: String) async throws {
+        try await withLine { line in
+            let answer = try await line.ask("POST", "/v1/bytes?name=a&\(query)", "abc")
+            #expect(answer.status == 400)
+            #expect(answer.text.contains(words), "\(answer.text)")
+            #expect(line.daemon.asked.isEmpty)
+        }
+    }
+
     @Test("slow bytes are passed on as they come, and others are answered meanwhile")
     func silent() async throws {
         try await withLine { line in

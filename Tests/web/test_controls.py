@@ -335,7 +335,7 @@ class ControlTest(PageTest):
         self.dialog().get_by_role("button", name="Add").click()
         body = self.last_command("/v1/bytes")
         self.assertRegex(body.pop("key"), r"^web-[0-9a-f]{32}$")
-        self.assertEqual(body, {"name": "a b.mp4", "to": "archive", "size": 5000})
+        self.assertEqual(body, {"name": "a b.mp4", "to": "archive", "once": "true", "size": 5000})
         expect(self.dialog()).to_have_count(0)
         self.expect_said("Added: 1 file to archive.")
 

@@ -37,8 +37,9 @@ package struct ReceiveRequest: Sendable, Hashable {
     /// Destinations; empty for the only one that is configured.
     package var to: [String]
     package var key: String?
-    /// Whether the key stands for this file alone: it is refused if any upload of the list or the history had it. A
-    /// browser may send a request again of its own accord when a connection breaks before the answer.
+    /// Whether the key stands for this file alone: it is refused if an upload of the list or the history to the same
+    /// destination had it. A browser may send a request again of its own accord when a connection breaks before the
+    /// answer.
     package var isKeyOnce = false
     package var context: [String: String]
     /// As in ``AddRequest``.

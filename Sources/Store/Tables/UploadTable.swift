@@ -151,7 +151,7 @@ package struct UploadTable<Access> {
         }
     }
 
-    /// The ongoing upload that has the key of one of these.
+    /// The ongoing upload that has the key of one of these, and its destination. One file has a key at several.
     ///
     /// - Parameter orEnded: Also one of the list or the history that has ended.
     package func keyHolder(_ orders: [NewAsset.PlannedUpload], orEnded: Bool = false) throws -> String? {

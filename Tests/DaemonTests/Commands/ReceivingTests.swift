@@ -187,6 +187,30 @@ struct ReceivingTests {
         try await scene.stop()
     }
 
+    @Test("a key stands for one file alone at each destination by itself")
+    func keyElsewhere() async throws {
+        let scene = try await DaemonScene { settings in
+            var second = settings.destinations[0]
+            (second.name, second.type) = ("cloud", "second")
+            settings.destinations.append(second)
+        }
+        func once(_ to: [String]) -> ReceiveRequest {
+            var request = ReceiveRequest(name: "a", to: to, key: "k")
+            request.isKeyOnce = true
+            return request
+        }
+        for destination in ["nas", "cloud"] {
+            let uploads = try await scene.daemon.receive(once([destination]), pieces([noise(10)])).uploads
+            #expect(uploads.map(\.destination) == [destination])
+            try await scene.reach(.completed, uploads.map(\.id))
+            let both = try await #require(throws: Refusal.self) {
+                try await scene.daemon.receive(once(["cloud", "nas"])) { throw Cut() }
+            }
+            #expect(both.code == .conflict && both.id == uploads.first?.id)
+        }
+        try await scene.stop()
+    }
+
     @Test("the copy of a cancelled reception is rescued, and retry is refused")
     func cancelled() async throws {
         let scene = try await DaemonScene()
