@@ -47,7 +47,7 @@ private actor TopLoop {
         /// Time has passed without a key.
         case tick
         case facts(Result<TopFacts, any Error>)
-        case answer(String, isError: Bool)
+        case answer(TopCommands.Answer)
         case done(TopCommands.Answer)
         case page(TopState.Page)
         /// The process goes on after it was stopped.
@@ -169,14 +169,10 @@ private actor TopLoop {
             guard isAbsence(error) || error is TimeLimitError else { throw error }
             state.lost = TopState.Loss(since: state.lost?.since ?? call.now(), error)
             answered()
-        case .answer(let text, let isError): state.answer = (text: text, isError: isError)
+        case .answer(let answer): state.answer = answer
         case .done(let answer):
             commands.answered()
-            // What became of the one before them is told too.
-            let before = answer.isSent ? nil : state.answer.map { $0.text + "; " }
-            if before?.contains(answer.text) != true {
-                state.answer = (text: (before ?? "") + answer.text, isError: answer.isError)
-            }
+            state.answer = answer.after(state.answer)
             ask()
         case .page(let page): state.page = page
         }
@@ -258,7 +254,7 @@ private actor TopLoop {
                     try await body(client, console, now)
                 }
                 report.yield(happening)
-            } catch { report.yield(.answer(TopState.words(error), isError: true)) }
+            } catch { report.yield(.answer(.init(text: TopState.words(error), isError: true))) }
         }
     }
 

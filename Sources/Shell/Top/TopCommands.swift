@@ -4,11 +4,24 @@ internal import Linux
 /// Sends the commands of a person one after another: the next one may take back what the one before does.
 struct TopCommands: Sendable {
     /// What became of a command.
-    struct Answer: Sendable {
+    struct Answer: Hashable, Sendable {
         var text: String
         var isError: Bool
-        /// False for one that waited behind another one without an answer.
-        var isSent = true
+        /// How many waited behind one without an answer, and were not sent.
+        var unsent = 0
+
+        /// Of commands that were not sent, also what became of the one before them, if that is still shown.
+        func after(_ shown: Answer?) -> Answer {
+            guard unsent > 0, let shown else { return self }
+            return Answer(text: shown.text, isError: true, unsent: shown.unsent + unsent)
+        }
+
+        /// It has room in a terminal of 80 columns where commands were not sent.
+        var line: String {
+            if unsent == 0 { return text }
+            let words = unsent == 1 ? "1 later command was not sent" : "\(unsent) later commands were not sent"
+            return text.isEmpty ? words : "\(text); \(words)"
+        }
     }
 
     /// How many were not answered yet.
@@ -35,13 +48,14 @@ struct TopCommands: Sendable {
         since = since ?? now
         last = Task { [last] in
             guard await last?.value != false else {
-                report(Answer(text: "a later command was not sent", isError: true, isSent: false))
+                report(Answer(text: "", isError: true, unsent: 1))
                 return false
             }
             do {
                 report(Answer(text: try await awaiting(atMost: limit, work), isError: false))
             } catch let error as TimeLimitError {
-                report(Answer(text: "\(TopState.words(error)); it may still do this", isError: true))
+                let seconds = error.limit.components.seconds
+                report(Answer(text: "no answer within \(seconds) s: it may still be done", isError: true))
                 return false
             } catch { report(Answer(text: TopState.words(error), isError: true)) }
             return true

@@ -248,7 +248,7 @@ struct TopScreen {
 
     private var footer: [String] {
         if let question = state.question { return questionLines(question.text).map { console.styled($0, .bold) } }
-        if let answer = state.answer { return [console.styled(printable(answer.text), answer.isError ? .red : .green)] }
+        if let answer = state.answer { return [console.styled(printable(answer.line), answer.isError ? .red : .green)] }
         // Most are answered before anyone can read this.
         if let since = commands.since, now >= since.advanced(by: .seconds(1)) {
             return [console.styled(Self.unanswered(commands.unanswered), .yellow)]

@@ -63,7 +63,7 @@ struct TopState: Sendable {
 
     private(set) var question: Question?
     /// The answer to the last command, until a key is pressed.
-    var answer: (text: String, isError: Bool)?
+    var answer: TopCommands.Answer?
     /// Why there are no new facts.
     struct Loss: Sendable {
         var since: WallTime
@@ -156,7 +156,8 @@ struct TopState: Sendable {
     private mutating func pressOnUpload(_ key: TopKey, _ upload: UploadView?, isEmpty: Bool) -> Effect {
         guard let upload else {
             if !isEmpty, Self.keysOnUpload.contains(key) {
-                answer = (text: "the chosen upload is not in this list any more: choose another one", isError: true)
+                answer = TopCommands.Answer(
+                    text: "the chosen upload is not in this list any more: choose another one", isError: true)
             }
             return .none
         }

@@ -64,15 +64,44 @@ struct TopCommandsTests {
             }
         }
         var answers = self.answers.makeAsyncIterator()
-        #expect(await answers.next()?.text.hasSuffix("it may still do this") == true)
+        #expect(await answers.next()?.text.hasSuffix("it may still be done") == true)
         commands.answered()
         for _ in 0..<2 {
             let answer = await answers.next()
-            #expect(answer?.isError == true && answer?.isSent == false)
+            #expect(answer?.isError == true && answer?.unsent == 1)
             commands.answered()
         }
         send(&commands) { "sent again" }
         #expect(await answers.next()?.text == "sent again")
+    }
+
+    @Test("commands that were not sent are counted after the one without an answer, in 80 columns")
+    func told() async throws {
+        var commands = TopCommands()
+        send(&commands, within: .milliseconds(20), Self.silence)
+        for _ in 0..<12 { send(&commands) { "sent" } }
+        var answers = self.answers.makeAsyncIterator()
+        var state = TopState()
+        var last: TopCommands.Answer?
+        var lines: [String?] = []
+        for _ in 0..<13 {
+            let answer = try #require(await answers.next())
+            state.answer = answer.after(state.answer)
+            #expect(state.answer?.isError == true)
+            let screen = TopSample.screen(TopSample.facts(1), state, width: 80, height: 24)
+            lines.append(screen.lines.last.map(withoutStyles))
+            last = answer
+        }
+        let silence = "no answer within 0 s: it may still be done"
+        #expect(lines[0] == silence)
+        #expect(lines[1] == silence + "; 1 later command was not sent")
+        #expect(lines[2] == silence + "; 2 later commands were not sent")
+        #expect(lines[12] == silence + "; 12 later commands were not sent")
+        // A key has taken what was shown off the screen.
+        #expect(last?.after(nil).line == "1 later command was not sent")
+        // One that was sent is told alone.
+        let done = TopCommands.Answer(text: "paused a", isError: false)
+        #expect(done.after(state.answer) == done && done.line == "paused a")
     }
 
     @Test("the end waits for the commands that are under way, and says when it gave up")
