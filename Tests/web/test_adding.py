@@ -201,6 +201,89 @@ class AddingTest(PageTest):
         expect(notice).to_contain_text("b.mp4: Cancelled.")
         self.assertEqual(self.sent(), ["a.mp4"])
 
+    def test_back_leaves_files_that_are_sent_alone_and_closes_the_question_afterwards(self):
+        page = self.sign_in("queue")
+        self.go("now")
+        page.get_by_role("button", name="Add files…").click()
+        self.choose("a.mp4", "b.mp4", "c\x1b.mp4")
+        dialog, items = self.dialog(), self.dialog().get_by_role("listitem")
+        held = self.hold()
+        self.add()
+        self.wait(lambda: len(held) == 1, "the first file is on its way")
+        page.go_back()
+        expect(page.locator(".view-queue")).to_be_attached()
+        held[0].continue_()
+        expect(items.first).to_contain_text("added")
+        for number in (1, 2):
+            self.wait(lambda: len(held) == number + 1, "the next file is on its way")
+            held[number].continue_()
+        expect(items.nth(1)).to_contain_text("added")
+        expect(dialog.get_by_role("alert")).to_contain_text("control character")
+        self.assertEqual(self.sent(), ["a.mp4", "b.mp4"])
+        page.go_forward()
+        expect(page.locator(".view-now")).to_be_attached()
+        expect(dialog).to_have_count(0)
+
+    def test_another_role_closes_the_question_also_while_files_are_sent(self):
+        dialog = self.open("a.mp4")
+        held = self.hold()
+        self.add()
+        self.wait(lambda: held, "the file is on its way")
+        self.page.evaluate("code => { location.hash = `#code=${code}`; }", self.daemon.sessions.code(role="view"))
+        expect(dialog).to_have_count(0)
+        expect(self.page.locator("#notice")).to_contain_text("Stopped. No file was added. a.mp4: Cancelled.")
+
+    def test_stopping_names_each_file_that_the_daemon_may_have_also_after_a_refused_one(self):
+        self.open("a.mp4", "b.mp4", "c.mp4")
+        self.daemon.loses_answers = "early"
+        self.page.route("**/v1/bytes?name=a*", lambda route: route.fulfill(
+            status=507, json={"error": {"code": "no_room", "message": "not enough space"}}))
+        asked, held = [], []
+
+        def answer(route):
+            asked.append(route.request.url)
+            if len(set(asked)) == 2 and not held:
+                held.append(route)
+            else:
+                route.continue_()
+
+        self.page.route("**/v1/uploads/web-*", answer)
+        self.add()
+        self.wait(lambda: held, "the page asks for the last file")
+        self.page.keyboard.press("Escape")
+        held[0].continue_()
+        notice = self.page.locator("#notice")
+        expect(notice).to_contain_text("Stopped. a.mp4: not enough space. b.mp4: The connection broke. It is not known")
+        expect(notice).to_contain_text("c.mp4: The connection broke. It is not known whether the file was added.")
+        self.check_axe()
+
+    def test_stopping_gives_the_number_of_files_for_whose_names_a_notice_has_no_room(self):
+        self.change_asset(self.page, "api.js", "[0, 1000, 3000]", "[0]")
+        self.open(*(f"{number}.mp4" for number in range(7)))
+        self.daemon.loses_answers = "early"
+        held = []
+        self.page.route("**/v1/bytes?name=6*", lambda route: held.append(route))
+        self.add()
+        self.wait(lambda: held, "the last file is on its way")
+        self.page.keyboard.press("Escape")
+        notice = self.page.locator("#notice")
+        expect(notice).to_contain_text("3.mp4: The connection broke.")
+        expect(notice).not_to_contain_text("4.mp4")
+        expect(notice).to_contain_text("Not known either: 2 more files.")
+
+    def test_stopping_does_not_say_that_no_file_was_added_where_an_earlier_try_may_have(self):
+        self.open("a.mp4")
+        self.lose_answer()
+        held = []
+        self.page.route("**/v1/uploads/web-*", lambda route: held.append(route))
+        self.add()
+        self.wait(lambda: held, "the page asks")
+        self.page.keyboard.press("Escape")
+        held[0].fulfill(status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}})
+        notice = self.page.locator("#notice")
+        expect(notice).to_contain_text("It is not known whether the last try added the file")
+        expect(notice).not_to_contain_text("No file was added")
+
     def drop(self, *paths):
         """Drops files of the disk, as a file manager does."""
         network = self.page.context.new_cdp_session(self.page)

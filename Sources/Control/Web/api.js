@@ -176,6 +176,7 @@ async function wasAdded(key) {
   try {
     return await isKnown(key);
   } catch (failure) {
+    failure.isUnknown = true;
     failure.message += " It is not known whether the last try added the file, so it was not sent again.";
     throw failure;
   }

@@ -6,6 +6,7 @@ import { bytes, count, files, percent } from "./format.js";
 import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText, scopeValue,
   showNotice, showOutcome, showResult } from "./actions.js";
 import { refreshStatus, state } from "./store.js";
+import { addedWords, failureWords, stoppedWords } from "./words.js";
 
 let questions = 0;
 
@@ -29,7 +30,10 @@ export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", 
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       go.disabled = true;
+      // Back must not end what goes on.
+      dialog.dataset.busy = "";
       isDone = Boolean(await submit(result));
+      delete dialog.dataset.busy;
       go.disabled = false;
       if (isDone) {
         dialog.close();
@@ -340,45 +344,35 @@ export async function addDialog(chosen = [], note = null) {
         showResult(place, "Choose a file.", "bad");
         return false;
       }
-      // A file that is refused does not keep the others back.
-      let [problem, isUnknown] = ["", false];
       const sent = items.filter((each) => !each.isDone);
       // What is chosen stays as it is until each of them was tried.
       const controls = [picker, where, ...sent.map((item) => item.remove)];
       for (const control of controls) control.disabled = true;
       for (const item of sent) {
         if (stop.signal.aborted) break;
+        item.failure = null;
         try {
           await sendFile(item, where.value, stop.signal);
         } catch (failure) {
+          // It does not keep the others back.
+          item.failure = failure;
           fill(item.status, icon("failed"), " ", foreign(failure.message));
-          problem ||= `${item.file.name}: ${failure.message}`;
-          isUnknown ||= failure.isUnknown;
         }
       }
       for (const control of controls) control.disabled = false;
-      const done = addedWords(items);
       if (stop.signal.aborted) {
-        const words = done || (isUnknown ? "" : "No file was added.");
-        showNotice(["Stopped.", words, problem].filter(Boolean).join(" "), "warn");
+        showNotice(stoppedWords(items), "warn");
         return false;
       }
-      if (problem) {
-        showResult(place, problem, "bad");
+      const failed = items.find((item) => item.failure);
+      if (failed) {
+        showResult(place, failureWords(failed), "bad");
         return false;
       }
-      announce(done);
+      announce(addedWords(items));
       return true;
     },
   });
-}
-
-/** `Added: 2 files to nas.` */
-function addedWords(items) {
-  const sums = new Map();
-  for (const { isDone, to } of items) if (isDone) sums.set(to, (sums.get(to) ?? 0) + 1);
-  const parts = [...sums].map(([to, sum]) => `${files(sum)} to ${to}`);
-  return parts.length ? `Added: ${parts.join(", ")}.` : "";
 }
 
 /** A file of the list, with a button that leaves it out. */

@@ -134,8 +134,8 @@ function leaveView() {
   current = { name: null, view: null };
 }
 
-function closeQuestions() {
-  for (const dialog of document.querySelectorAll("dialog.question")) dialog.close();
+function closeQuestions(which = "") {
+  for (const dialog of document.querySelectorAll(`dialog.question${which}`)) dialog.close();
 }
 
 function showSignIn(reason) {
@@ -376,8 +376,8 @@ addEventListener("hashchange", (event) => {
     arrive(new URL(event.oldURL).hash || link("now"));
     return;
   }
-  // A question belongs to the view that it was asked over; one for a token to the tab.
-  if (tokenQuestions.size === 0) closeQuestions();
+  // A question belongs to the view that it was asked over; one for a token, and what was begun already, to the tab.
+  if (tokenQuestions.size === 0) closeQuestions(":not([data-busy])");
   show();
 });
 setInterval(() => {

@@ -1,7 +1,7 @@
 // The words for states, holds and results, each with its picture: a colour alone says nothing.
 
 import { element, foreign, visibly } from "./dom.js";
-import { ago, bytes, percent, rate, time, until } from "./format.js";
+import { ago, bytes, files, percent, rate, time, until } from "./format.js";
 
 /** Tones: `good`, `active`, `wait`, `warn`, `bad`, `quiet`. */
 const STATES = {
@@ -137,3 +137,32 @@ const NETWORKS = {
 };
 
 export const networkName = (name) => NETWORKS[name] ?? name;
+
+// Files that a person adds.
+
+/** `Added: 2 files to nas.` */
+export function addedWords(items) {
+  const sums = new Map();
+  for (const { isDone, to } of items) if (isDone) sums.set(to, (sums.get(to) ?? 0) + 1);
+  const parts = [...sums].map(([to, sum]) => `${files(sum)} to ${to}`);
+  return parts.length ? `Added: ${parts.join(", ")}.` : "";
+}
+
+/** Why a file was not added, or may not be. */
+export const failureWords = ({ file, failure }) => `${file.name}: ${failure.message}`;
+
+/** As many files have room in a notice. */
+const MAX_FAILURES = 4;
+
+/** What became of files whose dialog is gone: the first failure, and each file that the daemon may have after all. */
+export function stoppedWords(items) {
+  const failed = items.filter((item) => item.failure);
+  const told = failed.filter((item, index) => index === 0 || item.failure.isUnknown);
+  const rest = told.length - MAX_FAILURES;
+  return [
+    "Stopped.", addedWords(items) || (failed.some((item) => item.failure.isUnknown) ? "" : "No file was added."),
+    // A text of the daemon may have no full stop.
+    ...told.slice(0, MAX_FAILURES).map((item) => failureWords(item).replace(/[^.]$/, "$&.")),
+    rest > 0 && `Not known either: ${files(rest, "more file")}.`,
+  ].filter(Boolean).join(" ");
+}
