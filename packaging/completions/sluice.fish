@@ -298,7 +298,7 @@ complete -c sluice -n '__sluice_at events' -l help -d 'print this text'
 
 complete -c sluice -n '__sluice_at add' -l to -d 'upload to this destination (default: the destinations of the file\'s folder; `-` needs it unless only one destination is configured)' -x -a '(__sluice_ask destinations)'
 complete -c sluice -n '__sluice_at add' -l name -d 'with `-`: the name of the file (required)' -x
-complete -c sluice -n '__sluice_at add' -l key -d 'your own name for the upload; at a destination only one ongoing upload may have it' -x
+complete -c sluice -n '__sluice_at add' -l key -d 'your own name for it; no other ongoing upload of the destination has it' -x
 complete -c sluice -n '__sluice_at add' -l context -d 'a value of your own that is stored with the upload, and shown with it' -x
 complete -c sluice -n '__sluice_at add' -l header -d 'a quoted extra header for this upload\'s requests, sent to its destination\'s address only; its value is never shown' -x
 complete -c sluice -n '__sluice_at add' -l url -d 'create the upload at this address instead of the destination\'s; scheme, host and port must be the same' -x

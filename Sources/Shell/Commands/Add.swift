@@ -26,7 +26,7 @@ extension Verb {
                     + "one destination is configured)"
             ),
             Option("name", "NAME", "with `-`: the name of the file (required)"),
-            Option("key", "KEY", "your own name for the upload; at a destination only one ongoing upload may have it"),
+            Option("key", "KEY", "your own name for it; no other ongoing upload of the destination has it"),
             Option(
                 "context", "NAME=VALUE", repeats: true,
                 "a value of your own that is stored with the upload, and shown with it"),
