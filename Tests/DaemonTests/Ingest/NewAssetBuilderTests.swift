@@ -1,5 +1,7 @@
 import Core
+import Glibc
 import Linux
+import Media
 import Store
 import Synchronization
 import TestKit
@@ -74,7 +76,7 @@ struct NewAssetBuilderTests {
         let recording = Task { try await intake.record(files) }
         func letOn(after call: Int) async throws {
             try await eventually("call \(call)") {
-                try FileStatus.ifPresent(at: place.appending("calls"))?.size == UInt64(call)
+                try FileStatus.ifPresent(at: place.appending("calls"))?.size == Int64(call)
             }
             scene.clocks.advance(by: .seconds(1))
             let child = try Child(
@@ -83,7 +85,9 @@ struct NewAssetBuilderTests {
             #expect(try await child.end(within: .seconds(20)) == .status(0))
         }
         func recorded() async throws -> Int {
-            try await scene.store.read { tx in try files.filter { try !tx.uploads.rows(path: $0.path).isEmpty }.count }
+            try await scene.store.read { tx in
+                try files.filter { try !tx.uploads.rows(path: $0.path.shown).isEmpty }.count
+            }
         }
         try await letOn(after: 1)
         try await letOn(after: 2)
