@@ -288,11 +288,17 @@ class AddingTest(PageTest):
         """Drops files of the disk, as a file manager does."""
         network = self.page.context.new_cdp_session(self.page)
         data = {"items": [], "files": [str(path) for path in paths], "dragOperationsMask": 1}
-        for kind in ("dragEnter", "dragOver", "dragOver", "drop"):
-            network.send("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 300, "data": data})
-            # The browser drops only where the page has said that it takes files.
-            if kind == "dragOver":
-                expect(self.page.get_by_text("Drop the files to add them")).to_be_visible()
+        cover = self.page.get_by_text("Drop the files to add them")
+
+        def is_over():
+            network.send("Input.dispatchDragEvent", {"type": "dragOver", "x": 300, "y": 300, "data": data})
+            return cover.is_visible()
+
+        network.send("Input.dispatchDragEvent", {"type": "dragEnter", "x": 300, "y": 300, "data": data})
+        # A browser repeats it, and drops only where the page has said that it takes files.
+        self.wait(is_over, "the page takes the files")
+        self.wait(is_over, "it still does")
+        network.send("Input.dispatchDragEvent", {"type": "drop", "x": 300, "y": 300, "data": data})
 
     def test_a_name_with_a_blank_a_plus_and_marks_of_an_address_stays_as_it_is(self):
         name = "a b+c&d=e#f%20 \u00fc.mp4"
