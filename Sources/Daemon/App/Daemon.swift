@@ -31,6 +31,7 @@ package final class Daemon: Sendable {
     let operations: OperationHandlers
     let intake: Intake
     private let grouping: FileGrouper
+    private let reading: MediaQueue
     private let reports: ReportWriter
     private let once: OnceRun
     private let firstWatch: NewFolders
@@ -187,9 +188,11 @@ package final class Daemon: Sendable {
         let grouping = FileGrouper(
             context: context, sources: sources, intake: intake, fileSystems: fileSystems, signal: signals.grouping,
             reconsider: reconsider)
+        let reading = MediaQueue(
+            context: context, intake: intake, signal: signals.reading, media: signals.media)
         let media = RemovableMedia(
             context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
-            grouping: { await grouping.held },
+            held: { await grouping.held.merging(reading.held, uniquingKeysWith: +) },
             onReturn: {
                 locator.disksAreBack($0)
                 await stager.retry($0)
@@ -221,7 +224,8 @@ package final class Daemon: Sendable {
             views: views, cache: events,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: signals.folders, fileSystems: fileSystems, intake: intake,
-                grouping: grouping, media: media, retention: retention, stager: stager, scheduler: scheduler,
+                grouping: grouping, reading: reading, media: media, retention: retention, stager: stager,
+                scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
         let reports = ReportWriter(
             context: context, metrics: operations.metrics, status: operations.status,
@@ -238,18 +242,21 @@ package final class Daemon: Sendable {
             signal: signals.maintenance)
         let loops: [@Sendable () async throws -> Void] = [
             { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
-            { try await retention.run() }, { try await grouping.run() }, { try await media.run() },
+            { try await retention.run() }, { try await grouping.run() }, { try await reading.run() },
+            { try await media.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
             { try await maintenance.run() }, { try await hooks.run() }, { try await reloader.followCards() },
             { try await questions.run() }, { try await interfaces.run() },
         ]
         once = OnceRun(
-            context: context, watcher: watcher, grouping: grouping, stager: stager, scheduler: scheduler,
+            context: context, watcher: watcher, grouping: grouping, reading: reading, stager: stager,
+            scheduler: scheduler,
             releaser: releaser, hooks: hooks, views: views, signals: signals, troubles: alerts.troubles,
             unsureReleases: alerts.unsureReleases)
         (self.context, self.signals, self.stateHealth, self.lifecycle) = (context, signals, stateHealth, lifecycle)
         (self.transport, self.firstWatch, self.intake, self.watcher) = (transport, firstWatch, intake, watcher)
-        (self.stager, self.scheduler, self.grouping, self.events) = (stager, scheduler, grouping, events)
+        (self.stager, self.scheduler, self.events) = (stager, scheduler, events)
+        (self.grouping, self.reading) = (grouping, reading)
         (self.operations, self.reports, self.loops) = (operations, reports, loops)
     }
 
@@ -335,9 +342,12 @@ package final class Daemon: Sendable {
         if reportsRest { onRest = { signal.signal() } }
         defer { signals.folders.end() }
         try await watcher.run(
-            onSettled: { [intake, grouping] in
+            onSettled: { [context, intake, grouping, reading] in
                 let alone = await grouping.partition($0)
-                if !alone.isEmpty { try await intake.record(alone) }
+                let read = alone.filter { context.configuration.asksMedia(of: $0.folder) }
+                let others = alone.filter { !context.configuration.asksMedia(of: $0.folder) }
+                if !others.isEmpty { try await intake.record(others) }
+                if !read.isEmpty { await reading.add(read) }
             },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,

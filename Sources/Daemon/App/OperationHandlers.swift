@@ -32,6 +32,7 @@ struct OperationHandlers: Sendable {
         let fileSystems: FileSystems
         let intake: Intake
         let grouping: FileGrouper
+        let reading: MediaQueue
         let media: RemovableMedia
         let retention: SourceRetention
         let stager: Stager
@@ -59,10 +60,11 @@ struct OperationHandlers: Sendable {
             locator: SourceLocator(context: context, folders: sources))
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
-            grouping: loops.grouping, sources: sources)
+            grouping: loops.grouping, reading: loops.reading, sources: sources)
         status = StatusCollector(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher,
-            grouping: loops.grouping, media: loops.media, retention: loops.retention, hooks: loops.hooks,
+            grouping: loops.grouping, reading: loops.reading, media: loops.media, retention: loops.retention,
+            hooks: loops.hooks,
             live: live, making: making, bandwidth: bandwidth, ledger: ledger,
             alerts: alerts)
         metrics = MetricsCollector(

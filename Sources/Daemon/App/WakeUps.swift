@@ -15,6 +15,8 @@ struct WakeUps: Sendable {
     let removal: AsyncSignal
     /// Files arrived that travel with others.
     let grouping: AsyncSignal
+    /// Files arrived whose facts are read.
+    let reading: AsyncSignal
     /// Verified sources that are kept for a while may be due for removal.
     let retention: AsyncSignal
     /// Hooks may have notices to deliver.
@@ -48,6 +50,7 @@ struct WakeUps: Sendable {
         release = AsyncSignal(rest)
         removal = AsyncSignal(rest)
         grouping = AsyncSignal(rest)
+        reading = AsyncSignal(rest)
         retention = AsyncSignal(rest)
         hook = AsyncSignal(rest)
         counting = AsyncSignal(rest)

@@ -20,15 +20,17 @@ struct Intake: Sendable {
     let assets: NewAssetBuilder
     let counters: Counters
 
-    /// After this long those whose facts are read are recorded: `ffprobe` may need seconds for each file.
-    private static let longestReading = Duration.seconds(1)
-
     /// Records a batch of settled files. Waits while the state cannot be written: `Watch` finds the files again that it
     /// holds back meanwhile, so no file is lost.
     ///
     /// - Parameters:
     ///   - unit: The group that they are; `nil` for files that travel alone.
-    func record(_ files: [SettledFile], as unit: FileUnit? = nil) async throws {
+    ///   - limit: When this is over no further facts are read, as `ffprobe` may need seconds for each file.
+    /// - Returns: The files that are left because of `limit`, and not recorded.
+    @discardableResult
+    func record(
+        _ files: [SettledFile], as unit: FileUnit? = nil, within limit: Duration? = nil
+    ) async throws -> [SettledFile] {
         let (empty, wanted) = await split(files)
         if !empty.isEmpty { try await skip(empty) }
         for file in empty {
@@ -40,11 +42,12 @@ struct Intake: Sendable {
         let earlier = try await destinations(of: stem?.leader, in: wanted.first?.folder)
         var arrivals: [NewAsset] = []
         var left: [SettledFile] = []
-        var began = context.clocks.monotonic()
-        for file in wanted {
-            if unit == nil, context.clocks.monotonic().since(began) >= Self.longestReading {
-                try await record(arrivals)
-                (arrivals, began) = ([], context.clocks.monotonic())
+        var later: [SettledFile] = []
+        let began = context.clocks.monotonic()
+        for (index, file) in wanted.enumerated() {
+            if index > 0, let limit, context.clocks.monotonic().since(began) >= limit {
+                later = Array(wanted[index...])
+                break
             }
             guard let folder = context.configuration.folder(file.folder) else { continue }
             let own = await assets.facts(of: file)
@@ -73,6 +76,7 @@ struct Intake: Sendable {
                 + arrivals.filter { rule.isManifest($0.file.relative.name) }
         }
         try await record(arrivals)
+        return later
     }
 
     private func record(_ arrivals: [NewAsset]) async throws {

@@ -14,8 +14,8 @@ actor RemovableMedia {
     private let stateHealth: StateHealth
     private let signal: AsyncSignal
     private let states: @Sendable () -> [WatchState]
-    /// The number of files of each folder that wait for their groups.
-    private let grouping: @Sendable () async -> [String: Int]
+    /// The number of files of each folder that wait for their groups, or until they are read.
+    private let held: @Sendable () async -> [String: Int]
     /// Called when the disk of these folders is present again.
     private let onReturn: @Sendable (Set<String>) async throws -> Void
     /// The state of a medium that is plugged in.
@@ -80,12 +80,12 @@ actor RemovableMedia {
 
     init(
         context: Context, stateHealth: StateHealth, signal: AsyncSignal, states: @escaping @Sendable () -> [WatchState],
-        grouping: @escaping @Sendable () async -> [String: Int],
+        held: @escaping @Sendable () async -> [String: Int],
         onReturn: @escaping @Sendable (Set<String>) async throws -> Void
     ) {
         (self.context, self.stateHealth, self.signal) = (context, stateHealth, signal)
         self.states = states
-        self.grouping = grouping
+        self.held = held
         self.onReturn = onReturn
     }
 
@@ -115,7 +115,7 @@ actor RemovableMedia {
             cards = []
             return
         }
-        let waiting = await grouping()
+        let waiting = await held()
         var now: [MediumProgress] = []
         for medium in media {
             let clock = context.clocks.monotonic()

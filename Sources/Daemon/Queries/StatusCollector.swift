@@ -13,6 +13,7 @@ struct StatusCollector: Sendable {
     let scheduler: Scheduler
     let watcher: Watcher
     let grouping: FileGrouper
+    let reading: MediaQueue
     let media: RemovableMedia
     let retention: SourceRetention
     let hooks: Hooks
@@ -112,7 +113,8 @@ struct StatusCollector: Sendable {
 
     private func folderViews(_ parts: StatusParts) async throws -> [FolderView] {
         var views: [FolderView] = []
-        let held = await grouping.waiting(naming: 20)
+        // Files of a group are not read here.
+        let held = await grouping.waiting(naming: 20).merging(reading.waits(naming: 20)) { $0 + $1 }
         for state in watcher.states() {
             var retained: RetentionView?
             if let folder = context.configuration.folder(state.folder) { retained = try await retention.view(folder) }

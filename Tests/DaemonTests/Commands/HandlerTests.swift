@@ -30,7 +30,7 @@ extension ComponentScene {
         ) { _, _ in }
         let media = RemovableMedia(
             context: context, stateHealth: parts.stateHealth, signal: parts.signals.media, states: { watcher.states() },
-            grouping: { await grouping.held }, onReturn: { _ in })
+            held: { await grouping.held }, onReturn: { _ in })
         let retention = SourceRetention(
             context: context, stateHealth: parts.stateHealth, signal: parts.signals.retention)
         let cache = EventCache(
@@ -63,8 +63,11 @@ extension ComponentScene {
             views: views, cache: cache,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: parts.signals.folders, fileSystems: fileSystems, intake: intake,
-                grouping: grouping, media: media, retention: retention, stager: stager,
-                scheduler: scheduler, releaser: releaser, hooks: hooks))
+                grouping: grouping,
+                reading: MediaQueue(
+                    context: context, intake: intake, signal: parts.signals.reading, media: parts.signals.media),
+                media: media, retention: retention, stager: stager, scheduler: scheduler, releaser: releaser,
+                hooks: hooks))
     }
 }
 

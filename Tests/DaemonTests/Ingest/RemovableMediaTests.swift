@@ -33,7 +33,7 @@ struct RemovableMediaTests {
         func media(_ scene: ComponentScene) -> RemovableMedia {
             RemovableMedia(
                 context: scene.context, stateHealth: scene.parts.stateHealth, signal: scene.parts.signals.media,
-                states: { self.state.withLock { [$0] } }, grouping: { [:] },
+                states: { self.state.withLock { [$0] } }, held: { [:] },
                 onReturn: { _ in self.returned.withLock { $0 += 1 } })
         }
     }
