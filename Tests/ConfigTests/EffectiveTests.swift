@@ -133,7 +133,7 @@ struct EffectiveTests {
             (["/bin/curl", "-H", "Accept: text/plain"], ["Accept: text/plain"]),
             (
                 ["sh", "-c", "curl -H 'Authorization: Bearer abc' URL"],
-                ["Authorization: Bearer abc", "Bearer abc", "abc"]
+                ["Bearer abc", "abc"]
             ),
             (["/opt/may", "--name", "a b", "10:30", "A=/srv/x"], []),
             (["sh", "-c", "x=$(curl -u me:s3cretpw) ; y"], ["me:s3cretpw", "s3cretpw"]),
@@ -159,6 +159,25 @@ struct EffectiveTests {
             (["sh", "-c", #"ssh nas "sudo curl -sSume:s3cretpw URL""#], ["me:s3cretpw", "s3cretpw"]),
             (["sh", "-c", "sudo smbclient -U me%s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "lftp -u me,s3cretpw nas"], ["s3cretpw"]),
+            (
+                ["sh", "-c", "PASS='s3cretpw'; MQTT_PW=pw2 KEY=k3 mosquitto_pub -P pw4"],
+                ["s3cretpw", "pw2", "k3", "pw4"]
+            ),
+            (["sh", "-c", "curl -d 'user=me&pass=s3cretpw' https://x/?a=1"], ["s3cretpw"]),
+            (["mount.cifs", "-o", "user=me,pass=s3cretpw,ro", "//nas/x"], ["s3cretpw"]),
+            (
+                ["curl", "--oauth2-bearer", "s3cretpw", "-b", "session=abc", "-E", "/c.pem:pw"],
+                ["s3cretpw", "session=abc", "pw"]
+            ),
+            (
+                ["sh", "-c", "net -U me%s3cretpw; redis-cli -a pw2; 7za a -ppw3; ldapsearch -w pw4"],
+                ["s3cretpw", "pw2", "pw3", "pw4"]
+            ),
+            (
+                ["sh", "-c", "docker login -u me -p s3cretpw; docker run -p 80:80 x; xh -a me:pw2"],
+                ["s3cretpw", "me:pw2", "pw2"]
+            ),
+            (["/bin/curl", "-Hauthorization:s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "mosquitto_pub -u me -P s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "openssl rsa -passin pass:s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "PGPASSWORD='s3cret, pw#' psql"], ["s3cret, pw#"]),
@@ -166,8 +185,6 @@ struct EffectiveTests {
             (["env", "MYSQL_PWD=s3cret pw", "mysqldump"], ["s3cret pw"]),
             (["sh", "-c", "SSHPASS=s3cretpw BORG_PASSPHRASE=s3cret,2 sshpass -e ssh nas"], ["s3cretpw", "s3cret,2"]),
             (["sh", "-c", #"TOKEN="$(curl -u me:s3cretpw URL)""#], ["me:s3cretpw", "s3cretpw"]),
-            (["sh", "-c", "curl -u \\\n  me:s3cretpw URL"], ["me:s3cretpw", "s3cretpw"]),
-            (["sh", "-c", "curl \\\r\n-u me:s3cretpw URL"], ["me:s3cretpw", "s3cretpw"]),
             (
                 ["sh", "-c", #"curl "-u" "me:s3cretpw" '--user=me:s3cret=2'"#],
                 ["me:s3cretpw", "s3cretpw", "me:s3cret=2", "s3cret=2"]
@@ -176,17 +193,6 @@ struct EffectiveTests {
             (["sh", "-c", #"ssh nas "curl -u \"me:pa ss\" URL""#], ["me:pa ss", "pa ss"]),
         ])
     func secretArguments(_ words: [String], _ secrets: [String]) { #expect(ShownCommand(words).secrets == secrets) }
-
-    @Test(
-        "quotes in a comment and in a text for a program hide no password",
-        arguments: [
-            "# don't wait\ncurl -u 'me:s3cretpw' URL", "cat <<EOF\nIt isn't here\nEOF\ncurl -u 'me:s3cretpw' URL",
-        ])
-    func quotesInTexts(_ line: String) {
-        let command = ShownCommand(["sh", "-c", line])
-        #expect(command.secrets.contains("s3cretpw"))
-        #expect(!command.words[2].contains("s3cretpw"), "\(command.words)")
-    }
 
     @Test("listeners and written files are shown, and no token")
     func outside() throws {

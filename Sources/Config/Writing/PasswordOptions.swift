@@ -12,46 +12,53 @@ struct PasswordOptions {
         case after(Character)
     }
 
-    private enum Kind {
-        case client, copier, mysql, sshpass, samba, lftp, mosquitto
+    private struct Program {
+        /// Options whose argument is a password, without the dashes before them.
+        var passwords: Set<Substring> = []
+        /// Whether `-pWORD` has one: after a blank follows something else.
+        var joinsPassword = false
+        /// What is between the name and the password in the argument of `-u`; `nil`: it has no password there.
+        var divider: Character? = ":"
+        var isClient = false
     }
 
-    private static let clients: Set<Substring> = ["curl", "http", "https", "wget", "xh"]
-    /// Programs that take no password in their arguments. `-u` is something else, and an argument with a colon a path.
-    private static let copiers: Set<Substring> = [
-        "cp", "date", "diff", "mv", "rclone", "rsync", "scp", "sftp", "sort", "ssh",
+    /// By name, or how the names begin (`*`).
+    private static let programs: [(names: [Substring], program: Program)] = [
+        (["curl", "wget"], Program(isClient: true)),
+        (["http", "https", "xh"], Program(passwords: ["a"], isClient: true)),
+        // `-u` is something else, and an argument with a colon is a path.
+        (["cp", "date", "diff", "mv", "rclone", "rsync", "scp", "sftp", "sort", "ssh"], Program(divider: nil)),
+        (["mysql*", "mariadb*", "7z*"], Program(joinsPassword: true)),
+        (["sshpass"], Program(passwords: ["p"])),
+        (["smb*", "rpcclient", "net"], Program(divider: "%")),
+        (["lftp"], Program(divider: ",")),
+        (["mosquitto*", "ipmitool", "zip", "unzip"], Program(passwords: ["P"])),
+        (["redis-cli"], Program(passwords: ["a"])),
+        (["ldap*"], Program(passwords: ["w"])),
+        (["snmp*"], Program(passwords: ["A", "X", "c"])),
+        // Of `docker login`.
+        (["login"], Program(passwords: ["p"])),
     ]
 
-    /// Options with `user:password`, without the dashes before them.
+    /// Options with `user:password`.
     private static let userOptions: Set<Substring> = ["u", "user", "U", "proxy-user"]
     private static let headerOptions: Set<Substring> = ["H", "header"]
-    private static let passwordOptions: Set<Substring> = ["pass", "passphrase"]
+    private static let passwordOptions: Set<Substring> = ["bearer", "oauth2-bearer", "pass", "passphrase", "pw"]
     /// Options of curl that take no argument may stand before one that does, with one dash for all.
     private static let flagsOfCurl: Set<Character> = Set("0123456#BGIJLNOORSafgijklnpqsvZ")
 
-    private var kind: Kind?
+    private var program: Program?
 
     /// Takes the next word of the command into account: before a program may be others, which start it (`sudo`, `env`,
     /// `timeout 20`, `docker run`).
     mutating func pass(_ word: Substring) {
         // A client stays: a word behind it may be the name of a file.
-        if kind == .client { return }
+        if program?.isClient == true { return }
         let name = (word.split(separator: "/").last ?? "").prefix { $0 != ":" }
-        if Self.clients.contains(name) {
-            kind = .client
-        } else if Self.copiers.contains(name) {
-            kind = .copier
-        } else if ["mysql", "mariadb"].contains(where: name.hasPrefix) {
-            kind = .mysql
-        } else if name == "sshpass" {
-            kind = .sshpass
-        } else if name.hasPrefix("smb") {
-            kind = .samba
-        } else if name == "lftp" {
-            kind = .lftp
-        } else if name.hasPrefix("mosquitto") {
-            kind = .mosquitto
+        func isOne(_ known: Substring) -> Bool {
+            known.last == "*" ? name.hasPrefix(known.dropLast()) : name == known
         }
+        if let known = Self.programs.first(where: { $0.names.contains(where: isOne) }) { program = known.program }
     }
 
     /// - Parameter option: Without the dashes before it.
@@ -61,20 +68,22 @@ struct PasswordOptions {
             // An address, as of `docker -H`.
             return value[colon...].hasPrefix("://") ? nil : .header
         }
-        if Self.passwordOptions.contains(option) || Self.isSecret(option: option) { return .whole }
+        let program = program ?? Program()
+        if Self.passwordOptions.contains(option) || program.passwords.contains(option) || Self.isSecret(option: option)
+        {
+            return .whole
+        }
         // OpenSSL's programs, `-passin pass:word`.
         if value.hasPrefix("pass:") { return .after(":") }
-        switch kind {
-        case .sshpass where option == "p", .mosquitto where option == "P": return .whole
-        case .samba where Self.userOptions.contains(option) && value.contains("%"): return .after("%")
-        case .lftp where Self.userOptions.contains(option) && value.contains(","): return .after(",")
-        case .copier: return nil
-        default: break
+        if program.isClient, ["E", "cert"].contains(option), value.contains(":") { return .after(":") }
+        if program.isClient, option == "b", value.contains("=") { return .whole }
+        guard Self.userOptions.contains(option), let divider = program.divider, value.contains(divider) else {
+            return nil
         }
-        guard Self.userOptions.contains(option), value.contains(":") else { return nil }
+        if divider != ":" { return .after(divider) }
         // The numbers of a user and a group.
         let isNumbers = value.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ":") }
-        return isNumbers && kind != .client ? nil : .whole
+        return isNumbers && !program.isClient ? nil : .whole
     }
 
     /// An option and its argument in one word, without the dashes: `user=me:word`, `ume:word`, `sSume:word`, `pword`.
@@ -87,9 +96,10 @@ struct PasswordOptions {
             if let secret = secret(in: word[start...], of: word[..<mark]) { return (start, secret) }
         }
         if isLong { return nil }
-        // Only joined: after a blank follows the name of a database.
-        if kind == .mysql, word.hasPrefix("p"), word.count > 1 { return (word.index(after: word.startIndex), .whole) }
-        let letters = kind == .client ? word.drop { Self.flagsOfCurl.contains($0) } : word
+        if program?.joinsPassword == true, word.hasPrefix("p"), word.count > 1 {
+            return (word.index(after: word.startIndex), .whole)
+        }
+        let letters = program?.isClient == true ? word.drop { Self.flagsOfCurl.contains($0) } : word
         let value = letters.dropFirst()
         guard !value.isEmpty, let secret = secret(in: value, of: letters.prefix(1)) else { return nil }
         return (value.startIndex, secret)
@@ -98,7 +108,7 @@ struct PasswordOptions {
     /// The option whose argument is the next word.
     func option(of word: Substring, isLong: Bool) -> Substring {
         // Of joined letters the last one may have an argument.
-        kind == .client && !isLong ? word.suffix(1) : word
+        program?.isClient == true && !isLong ? word.suffix(1) : word
     }
 
     private static func isSecret(option: Substring) -> Bool {

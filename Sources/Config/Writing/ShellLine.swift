@@ -1,4 +1,4 @@
-/// The commands of a line for a shell, as far as their words can be told apart without running it.
+/// The commands of a line for a shell, without line breaks, as far as their words can be told apart without running it.
 struct ShellLine {
     struct Command {
         /// With their quotes; between quotes a word has blanks.
@@ -47,32 +47,22 @@ struct ShellLine {
         var command = Command()
         var (word, separator) = ("", "")
         var nesting = Nesting()
-        var isComment = false
         func finish() {
             command.words.append(word)
             command.separators.append(separator)
             // After these another program begins.
-            if separator.replacing("\\\n", with: "").replacing("\\\r\n", with: "").contains(where: ends) {
+            if separator.contains(where: ends) {
                 commands.append(command)
                 command = Command()
             }
             (word, separator) = ("", "")
         }
         func ends(_ letter: Character) -> Bool { letter.isNewline || ";|&()`".contains(letter) }
-        let letters = Array(line)
-        for (index, letter) in letters.enumerated() {
-            // A line may go on after its end.
-            let isJoint =
-                letter.isNewline && separator.hasSuffix("\\")
-                || letter == "\\" && nesting.isOutside && letters[index...].dropFirst().first?.isNewline == true
-            let isInWord =
-                !nesting.isOutside || !(isJoint || letter.isWhitespace || ends(letter) || "<>".contains(letter))
+        for letter in line {
+            let isInWord = !nesting.isOutside || !(letter.isWhitespace || ends(letter) || "<>".contains(letter))
             if isInWord, !separator.isEmpty { finish() }
-            // Quotes of a comment have no meaning.
-            if letter == "#", word.isEmpty, nesting.isOutside { isComment = true }
-            if letter.isNewline { isComment = false }
             if isInWord { word.append(letter) } else { separator.append(letter) }
-            if !isComment, !isJoint { nesting.pass(letter) }
+            nesting.pass(letter)
         }
         finish()
         if !command.words.isEmpty { commands.append(command) }

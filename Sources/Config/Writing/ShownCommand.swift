@@ -56,18 +56,18 @@ struct ShownCommand {
         let (name, value) = (word[..<mark], word[mark...].dropFirst())
         let isName = name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
         let isCommand = !value.hasPrefix("'") && (value.contains("$(") || value.contains("`"))
-        return isName && !isCommand && !value.isEmpty && (isSecretName(String(name)) || name == "SSHPASS") ? value : nil
+        return isName && !isCommand && !value.isEmpty && Self.isSecret(variable: String(name)) ? value : nil
+    }
+
+    private static func isSecret(variable name: String) -> Bool {
+        let lower = name.lowercased()
+        return isSecretName(name) || ["auth", "key"].contains(lower) || ["pass", "pw"].contains(where: lower.hasSuffix)
     }
 
     /// A word with blanks may be a line for a shell: `-c "..."`. Within such a line it is in quotes: `x="$(...)"`.
     private mutating func shown(word: String) -> String {
         guard shells < Self.mostShells, word.contains(where: \.isWhitespace) else { return word }
-        if shells == 0 {
-            // Also each line alone: quotes in a text for a program (`<<EOF`) are none of the shell.
-            let lines = word.split(whereSeparator: \.isNewline)
-            if lines.count > 1 { for line in lines { _ = shown(line: String(line)) } }
-            return shown(line: word)
-        }
+        if shells == 0 { return shown(line: word) }
         return ShellLine.parts(of: word).map { part in
             part.quote == nil ? part.text : part.text(with: shown(line: part.line))
         }.joined()
@@ -86,7 +86,7 @@ struct ShownCommand {
 
     /// The text without what looks like a secret wherever it is.
     private mutating func masked(_ text: String) -> String {
-        let shown = redacted(text)
+        let shown = Self.withoutParameters(redacted(text))
         if shown == text { return text }
         // What was replaced is between the parts that stayed.
         var rest = text[...]
@@ -101,6 +101,18 @@ struct ShownCommand {
             rest = rest[place...].dropFirst(part.count)
         }
         return shown
+    }
+
+    /// `pass=word` among others, as in `user=me,pass=word` and `user=me&pass=word`. In a text of another program these
+    /// names mean too much.
+    private static func withoutParameters(_ text: String) -> String {
+        let marks: Set<Character> = ["&", ",", ";", ":", "?", " ", "'", "\""]
+        return text.split(omittingEmptySubsequences: false, whereSeparator: marks.contains).reduce(into: "") {
+            out, part in
+            let value = ["pass=", "pw="].first { part.hasPrefix($0) }.map { part.dropFirst($0.count) } ?? ""
+            out += value.isEmpty ? part : part[..<value.startIndex] + mask
+            if part.endIndex < text.endIndex { out.append(text[part.endIndex]) }
+        }
     }
 
     private mutating func remember(_ secret: PasswordOptions.Secret, of value: Substring) {
@@ -125,8 +137,10 @@ struct ShownCommand {
     /// `Authorization: Basic abc`. Of other headers, as `Accept: text/plain`, the value alone is a word of any message.
     private mutating func remember(header: Substring) {
         let header = unquoted(header)
-        add(header)
-        guard let colon = header.firstIndex(of: ":"), isSecretName(String(header[..<colon])) else { return }
+        guard let colon = header.firstIndex(of: ":"), isSecretName(String(header[..<colon])) else {
+            add(header)
+            return
+        }
         let value = String(header[colon...].dropFirst().drop { $0 == " " })
         for part in SecretParts.of(value, isCookie: KnownSecrets.isCookie(header: String(header[..<colon]))) {
             add(part)

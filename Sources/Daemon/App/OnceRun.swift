@@ -115,7 +115,8 @@ struct OnceRun: Sendable {
         view.waiting += states.reduce(0) { $0 + $1.settling - $1.belowMinAge.files } - (named - view.settling.count)
         // A group that only waits for a file that is too young is left for the next run, as that file is.
         let young = Set(waiting.filter(\.isYoung).map(\.path))
-        let held = await (grouping.waiting(naming: .max).values + reading.waits(naming: .max).values).flatMap(\.first)
+        let held = await [grouping.waiting(naming: .max), reading.waits(naming: .max)].flatMap(\.values).flatMap(
+            \.first)
         let left = held.count { $0.awaited.map(young.contains) ?? false }
         view.young += left
         view.waiting += held.count - left

@@ -69,7 +69,8 @@ struct WhyExplainer: Sendable {
             }
             return fileAnswer(.settling, file.folder, "it is settling: \(file.fullExplanation)", hold(file))
         }
-        let held = await (grouping.waiting(naming: .max).values + reading.waits(naming: .max).values).flatMap(\.first)
+        let held = await [grouping.waiting(naming: .max), reading.waits(naming: .max)].flatMap(\.values).flatMap(
+            \.first)
         if let one = held.first(where: { $0.file.path.shown == path }) {
             if let absence = watcher.states().absence(of: one.file.folder) {
                 return fileAnswer(.gathering, one.file.folder, absence)
