@@ -186,6 +186,26 @@ class AddingTest(PageTest):
         self.add()
         expect(dialog).to_have_count(0)
         self.assertEqual(self.sent(), ["a.mp4"])
+        self.assertTrue(self.page.locator("#notice").is_hidden(), "what the first try said is over")
+
+    def test_what_was_missing_is_said_again_and_not_after_the_files_were_added(self):
+        dialog = self.open()
+        alert = dialog.get_by_role("alert")
+        self.add()
+        expect(alert).to_have_text("Choose a file.")
+        # Screen readers speak the same text again only after it was away.
+        alert.evaluate("""node => {
+          window.texts = [];
+          new MutationObserver(() => texts.push(node.textContent)).observe(node, { childList: true });
+        }""")
+        self.add()
+        self.wait(lambda: len(self.page.evaluate("texts")) == 2, "the text is there again")
+        self.assertEqual(self.page.evaluate("texts"), ["", "Choose a file."])
+        self.choose("a.mp4")
+        self.add()
+        expect(dialog).to_have_count(0)
+        self.assertEqual(self.sent(), ["a.mp4"])
+        self.assertTrue(self.page.locator("#notice").is_hidden(), "what was missing is there")
 
     def test_closing_while_files_are_sent_says_what_was_added(self):
         dialog = self.open("a.mp4", "b.mp4")

@@ -116,6 +116,19 @@ class SessionTest(PageTest):
         dialog.get_by_role("button", name="Unlock").click()
         self.assertEqual(len(self.last_command("/v1/pause")["ids"]), 1)
 
+    def test_a_wrong_token_is_not_said_any_more_after_the_right_one(self):
+        page = self.sign_in()
+        page.reload()
+        page.get_by_role("button", name="Unlock").click()
+        dialog = page.get_by_role("dialog")
+        for token in ("wrong", "operator-token-0123"):
+            dialog.get_by_label("Token").fill(token)
+            dialog.get_by_role("button", name="Unlock").click()
+            if token == "wrong":
+                expect(dialog.get_by_role("alert")).to_contain_text("wrong")
+        expect(dialog).to_have_count(0)
+        self.assertTrue(page.locator("#notice").is_hidden(), "the token is right")
+
     def test_the_role_view_has_no_controls_and_is_told_why(self):
         page = self.sign_in(role="view")
         expect(page.get_by_text("guest, may look").or_(page.get_by_text("ops, may look"))).to_be_visible()

@@ -57,6 +57,17 @@ export async function ensureUnlocked() {
 }
 
 /**
+ * For what waits before it opens a question: whether the person still looks at that which they asked from. It is false
+ * after a way to another view and back, when the filters have changed, and over another dialog.
+ */
+export function standpoint() {
+  const look = () => [location.hash, document.querySelector("main .view"),
+    [...document.querySelectorAll("dialog[open]")].at(-1)];
+  const before = look();
+  return () => look().every((each, index) => each === before[index]);
+}
+
+/**
  * Sends a command, and shows the result at `place` and to screen readers.
  *
  * @param done The sentence for success, or a function of the answer that returns it.
@@ -87,6 +98,16 @@ export function showResult(place, text, tone = "good") {
     place.title = text ?? "";
   }
   if (text) announce(tone === "bad" ? `Not done: ${text}` : text);
+}
+
+/** Screen readers notice that a text has gone after this many milliseconds. */
+const NOTICED = 100;
+
+/** Takes away what an earlier try said. Waits for screen readers, which then speak the same text again. */
+export async function clearResult(place) {
+  const isEmpty = !place.firstChild;
+  showResult(place, null);
+  if (!isEmpty) await new Promise((resolve) => setTimeout(resolve, NOTICED));
 }
 
 /** What a command said stays to be read when its dialog is gone: in the drawer, or at the bottom of the page. */
@@ -176,6 +197,11 @@ export function scopeText({ folder, destination }) {
 export async function countIn({ folder, destination }, list) {
   const page = await get("v1/uploads", { folder, destination, list, limit: 1 });
   return (page.selected ?? page.counts)[list];
+}
+
+/** `1,234 failed uploads`; `null`: the daemon did not say how many. */
+export function uploadsIn(number, list) {
+  return number === null ? `an unknown number of ${list} uploads` : files(number, `${list} upload`);
 }
 
 /** The result line beside controls. It needs a role where the page around a dialog, with its live region, is inert. */

@@ -3,8 +3,8 @@
 import { add } from "./api.js";
 import { announce, button, element, fill, foreign, icon, setText, visibly } from "./dom.js";
 import { bytes, count, files, percent } from "./format.js";
-import { COMMANDS, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText, scopeValue,
-  showNotice, showOutcome, showResult } from "./actions.js";
+import { COMMANDS, clearResult, countIn, doneText, ensureUnlocked, run, runPlain, scopeOf, scopeText, scopeValue,
+  showNotice, showOutcome, showResult, standpoint, uploadsIn } from "./actions.js";
 import { refreshStatus, state } from "./store.js";
 import { addedWords, failureWords, stoppedWords } from "./words.js";
 
@@ -32,7 +32,9 @@ export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", 
       go.disabled = true;
       // Back must not end what goes on.
       dialog.dataset.busy = "";
-      isDone = Boolean(await submit(result));
+      await clearResult(result);
+      // It may have been closed meanwhile.
+      if (dialog.open) isDone = Boolean(await submit(result));
       delete dialog.dataset.busy;
       go.disabled = false;
       if (isDone) {
@@ -117,11 +119,6 @@ function countLine(where, list, sentence) {
   where.addEventListener("change", refresh);
   refresh();
   return line;
-}
-
-/** `1,234 failed uploads`; `null`: the daemon did not say how many. */
-function uploadsIn(number, list) {
-  return number === null ? `an unknown number of ${list} uploads` : files(number, `${list} upload`);
 }
 
 /** Asks what to pause: a whole folder, a whole destination or everything. */
@@ -277,7 +274,9 @@ export function scopeDialog(name, { folder, destination }) {
 /** Asks before a list is cleared, or the part of it that belongs to a folder or a destination. */
 export async function flushDialog(list, { folder, destination }) {
   const selection = { folder, destination };
+  const isHere = standpoint();
   const subject = uploadsIn(await countIn(selection, list).catch(() => null), list);
+  if (!isHere()) return false;
   return ask({
     title: `Clear the list of ${list} uploads?`,
     body: [
@@ -294,7 +293,8 @@ export async function flushDialog(list, { folder, destination }) {
 
 /** Gives a command to uploads, after the question that belongs to it. */
 export async function command(name, uploads, place) {
-  if (!uploads.length || !(await ensureUnlocked())) return false;
+  const isHere = standpoint();
+  if (!uploads.length || !(await ensureUnlocked()) || (COMMANDS[name].opens && !isHere())) return false;
   const ids = uploads.map((each) => each.id);
   if (name === "allow") {
     const subject = uploads.length === 1 ? uploads[0].name : subjectOf(uploads);
@@ -307,11 +307,13 @@ export async function command(name, uploads, place) {
 
 /** Asks where files go that were dropped or chosen, and sends them one after another. */
 export async function addDialog(chosen = [], note = null) {
+  const isHere = standpoint();
   if (!(await ensureUnlocked())) return false;
   const list = element("ul", { class: "names chosen" });
   const picker = element("input", { type: "file", multiple: true });
   // A page that was just opened may not know the destinations yet.
   if (!state.status) await refreshStatus();
+  if (!isHere()) return false;
   const destinations = state.status?.destinations ?? [];
   const where = select(destinations.map((each) => [each.name, each.name]));
   const stop = new AbortController();

@@ -1,7 +1,7 @@
 // The frame around the views: signing in, the address, the connection, the theme and dropped files.
 
 import { isUnlocked, mayChange, resumeSession, session, signInWithCode, signInWithToken, signOut } from "./api.js";
-import { hideNotice, showNotice, showResult, unlocking } from "./actions.js";
+import { clearResult, hideNotice, showNotice, showResult, unlocking } from "./actions.js";
 import { announce, button, element, fill, foreign, icon, link, setAttribute } from "./dom.js";
 import { addDialog, ask, field } from "./dialogs.js";
 import { duration, refreshRelative, time } from "./format.js";
@@ -150,6 +150,7 @@ function showSignIn(reason) {
       " on the machine, and open the link that it prints within a minute."));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    await clearResult(result);
     try {
       await signInWithToken(typed.value);
       start();
