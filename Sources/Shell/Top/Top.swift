@@ -47,9 +47,9 @@ private actor TopLoop {
         /// Time has passed without a key.
         case tick
         case facts(Result<TopFacts, any Error>)
-        case answer(TopCommands.Answer)
         case done(TopCommands.Answer)
-        case page(TopState.Page)
+        /// A page that was asked for at a turn of the state.
+        case page(Result<TopState.Page, any Error>, of: Int)
         /// The process goes on after it was stopped.
         case resumed
         case suspend, end
@@ -169,12 +169,11 @@ private actor TopLoop {
             guard isAbsence(error) || error is TimeLimitError else { throw error }
             state.lost = TopState.Loss(since: state.lost?.since ?? call.now(), error)
             answered()
-        case .answer(let answer): state.answer = answer
         case .done(let answer):
             commands.answered()
             state.answer = answer.after(state.answer)
             ask()
-        case .page(let page): state.page = page
+        case .page(let page, let turn): state.show(page, of: turn)
         }
         return true
     }
@@ -222,18 +221,16 @@ private actor TopLoop {
             if facts.list == state.list { state.show(facts.uploads, isCurrent: false) }
             ask()
         case .why(let upload):
-            answer { client, console, now in
-                .page(
-                    TopState.Page(
-                        title: "Why, at \(LocalTime(now).clock)",
-                        content: .text(whyLines(try await client.why(upload.id), console, now: now))))
+            open { client, console, now in
+                TopState.Page(
+                    title: "Why, at \(LocalTime(now).clock)",
+                    content: .text(whyLines(try await client.why(upload.id), console, now: now)))
             }
         case .show(let upload):
-            answer { client, console, now in
-                .page(
-                    TopState.Page(
-                        title: "\(upload.id), at \(LocalTime(now).clock)",
-                        content: .text(detailLines(try await client.show(upload.id), console, now: now))))
+            open { client, console, now in
+                TopState.Page(
+                    title: "\(upload.id), at \(LocalTime(now).clock)",
+                    content: .text(detailLines(try await client.show(upload.id), console, now: now)))
             }
         case .run(let command, let upload):
             commands.send(at: call.now(), within: Self.commandPatience) { [client] in
@@ -244,17 +241,16 @@ private actor TopLoop {
         }
     }
 
-    private func answer(
-        _ body: @escaping @Sendable (ControlClient, Console, WallTime) async throws -> Happening
+    private func open(
+        _ body: @escaping @Sendable (ControlClient, Console, WallTime) async throws -> TopState.Page
     ) {
         let (client, console, now, report) = (client, call.console, call.now(), report)
+        let turn = state.ask(at: now)
         Task {
             do {
-                let happening = try await awaiting(atMost: Self.commandPatience) {
-                    try await body(client, console, now)
-                }
-                report.yield(happening)
-            } catch { report.yield(.answer(.init(text: TopState.words(error), isError: true))) }
+                let page = try await awaiting(atMost: Self.commandPatience) { try await body(client, console, now) }
+                report.yield(.page(.success(page), of: turn))
+            } catch { report.yield(.page(.failure(error), of: turn)) }
         }
     }
 

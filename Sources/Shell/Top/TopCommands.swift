@@ -9,18 +9,21 @@ struct TopCommands: Sendable {
         var isError: Bool
         /// How many waited behind one without an answer, and were not sent.
         var unsent = 0
+        /// Of one without an answer: what is said beside those that were not sent.
+        var silence = ""
 
         /// Of commands that were not sent, also what became of the one before them, if that is still shown.
         func after(_ shown: Answer?) -> Answer {
             guard unsent > 0, let shown else { return self }
-            return Answer(text: shown.text, isError: true, unsent: shown.unsent + unsent)
+            return Answer(text: "", isError: true, unsent: shown.unsent + unsent, silence: shown.silence)
         }
 
-        /// It has room in a terminal of 80 columns where commands were not sent.
+        /// Where commands were not sent it has room in 80 columns. Their number comes first: a narrower terminal cuts
+        /// the end.
         var line: String {
             if unsent == 0 { return text }
             let words = unsent == 1 ? "1 later command was not sent" : "\(unsent) later commands were not sent"
-            return text.isEmpty ? words : "\(text); \(words)"
+            return silence.isEmpty ? words : "\(words); \(silence)"
         }
     }
 
@@ -55,7 +58,10 @@ struct TopCommands: Sendable {
                 report(Answer(text: try await awaiting(atMost: limit, work), isError: false))
             } catch let error as TimeLimitError {
                 let seconds = error.limit.components.seconds
-                report(Answer(text: "no answer within \(seconds) s: it may still be done", isError: true))
+                report(
+                    Answer(
+                        text: "no answer within \(seconds) s: it may still be done", isError: true,
+                        silence: "the first may be done: no answer within \(seconds) s"))
                 return false
             } catch { report(Answer(text: TopState.words(error), isError: true)) }
             return true

@@ -253,6 +253,9 @@ struct TopScreen {
         if let since = commands.since, now >= since.advanced(by: .seconds(1)) {
             return [console.styled(Self.unanswered(commands.unanswered), .yellow)]
         }
+        if let since = state.askingSince, now >= since.advanced(by: .seconds(1)) {
+            return [console.styled("asking…", .yellow)]
+        }
         return [console.styled(keys, .dim)]
     }
 

@@ -43,6 +43,10 @@ struct TopState: Sendable {
     /// The priorities that were asked for by upload, until the daemon shows them.
     private var priorities: [String: Int] = [:]
     var page: Page?
+    /// Since when the daemon is asked for a page.
+    private(set) var askingSince: WallTime?
+    /// Counts what leads to a page or away from it: an answer is shown only if nothing of that came after its question.
+    private var turns = 0
     /// A command that waits for `y`.
     struct Question: Sendable {
         var command: Command
@@ -61,7 +65,9 @@ struct TopState: Sendable {
         }
     }
 
-    private(set) var question: Question?
+    private(set) var question: Question? {
+        didSet { if question != nil { turn() } }
+    }
     /// The answer to the last command, until a key is pressed.
     var answer: TopCommands.Answer?
     /// Why there are no new facts.
@@ -89,6 +95,35 @@ struct TopState: Sendable {
         case let error as TimeLimitError: "the daemon does not answer within \(error.limit.components.seconds) s"
         default: "\(error)"
         }
+    }
+
+    /// The daemon is asked for a page.
+    ///
+    /// - Returns: What to give ``show(_:of:)`` with the answer.
+    mutating func ask(at now: WallTime) -> Int {
+        turn()
+        askingSince = now
+        return turns
+    }
+
+    /// Shows a page that the daemon was asked for, or why there is none, unless the person has gone elsewhere since.
+    mutating func show(_ answer: Result<Page, any Error>, of turn: Int) {
+        guard turn == turns else { return }
+        askingSince = nil
+        switch answer {
+        case .success(let page): self.page = page
+        case .failure(let error): self.answer = TopCommands.Answer(text: Self.words(error), isError: true)
+        }
+    }
+
+    private mutating func turn() {
+        turns += 1
+        askingSince = nil
+    }
+
+    private mutating func open(_ page: Page) {
+        turn()
+        self.page = page
     }
 
     /// Set while the daemon cannot be asked.
@@ -142,10 +177,11 @@ struct TopState: Sendable {
             let next = (Self.lists.firstIndex(of: list) ?? 0) + 1
             list = Self.lists[next % Self.lists.count]
             (chosen, row) = (nil, 0)
+            turn()
             return .refresh
         case .letter("q"): return .quit
-        case .letter("o"): page = Page(title: "Overview", content: .overview)
-        case .letter("?"), .letter("h"): page = Page(title: "Keys", content: .text(Self.help))
+        case .letter("o"): open(Page(title: "Overview", content: .overview))
+        case .letter("?"), .letter("h"): open(Page(title: "Keys", content: .text(Self.help)))
         case .letter("P"): question = Question(command: .pauseAll)
         case .letter("R"): question = Question(command: .resumeAll)
         default: return pressOnUpload(key, upload(in: uploads), isEmpty: uploads.isEmpty)

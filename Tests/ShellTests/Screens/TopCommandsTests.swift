@@ -75,7 +75,7 @@ struct TopCommandsTests {
         #expect(await answers.next()?.text == "sent again")
     }
 
-    @Test("commands that were not sent are counted after the one without an answer, in 80 columns")
+    @Test("commands that were not sent are counted before the one without an answer, in 40 columns and in 80")
     func told() async throws {
         var commands = TopCommands()
         send(&commands, within: .milliseconds(20), Self.silence)
@@ -84,19 +84,22 @@ struct TopCommandsTests {
         var state = TopState()
         var last: TopCommands.Answer?
         var lines: [String?] = []
+        var narrow: String?
         for _ in 0..<13 {
             let answer = try #require(await answers.next())
             state.answer = answer.after(state.answer)
             #expect(state.answer?.isError == true)
             let screen = TopSample.screen(TopSample.facts(1), state, width: 80, height: 24)
             lines.append(screen.lines.last.map(withoutStyles))
+            narrow = TopSample.screen(TopSample.facts(1), state, width: 40, height: 24).lines.last.map(withoutStyles)
             last = answer
         }
-        let silence = "no answer within 0 s: it may still be done"
-        #expect(lines[0] == silence)
-        #expect(lines[1] == silence + "; 1 later command was not sent")
-        #expect(lines[2] == silence + "; 2 later commands were not sent")
-        #expect(lines[12] == silence + "; 12 later commands were not sent")
+        let silence = "; the first may be done: no answer within 0 s"
+        #expect(lines[0] == "no answer within 0 s: it may still be done")
+        #expect(lines[1] == "1 later command was not sent" + silence)
+        #expect(lines[2] == "2 later commands were not sent" + silence)
+        #expect(lines[12] == "12 later commands were not sent" + silence)
+        #expect(narrow?.hasPrefix("12 later commands were not sent;") == true)
         // A key has taken what was shown off the screen.
         #expect(last?.after(nil).line == "1 later command was not sent")
         // One that was sent is told alone.

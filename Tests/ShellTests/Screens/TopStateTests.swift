@@ -97,6 +97,51 @@ struct TopStateTests {
         #expect(state.press(.letter("y"), [uploads[1]], page: 5) == .run(.cancel, upload: uploads[0]))
     }
 
+    @Test("the page that was asked for last is shown, or why there is none, and the foot says that it is asked for")
+    func pages() {
+        let (facts, uploads) = (TopSample.facts(2), TopSample.facts(2).uploads)
+        let page = TopState.Page(title: "Why", content: .text(["because"]))
+        var state = TopState()
+        func foot() -> String? {
+            TopSample.screen(facts, state, width: 80, height: 24).lines.last.map(withoutStyles)
+        }
+        // The sample is drawn at its own time.
+        let first = state.ask(at: TopSample.now)
+        #expect(foot()?.contains("q quit") == true)
+        let second = state.ask(at: TopSample.now.advanced(by: .seconds(-1)))
+        #expect(foot() == "asking…")
+        state.show(.success(page), of: first)
+        #expect(state.page == nil && foot() == "asking…")
+        #expect(state.press(.down, uploads, page: 5) == .none)
+        state.show(.success(page), of: second)
+        #expect(state.page?.title == "Why" && state.askingSince == nil)
+        #expect(state.press(.escape, uploads, page: 5) == .none && state.page == nil)
+        let third = state.ask(at: TopSample.now)
+        state.show(.failure(TopSample.absence), of: third)
+        #expect(state.page == nil && state.answer?.text == "\(TopSample.absence)" && state.askingSince == nil)
+    }
+
+    @Test("a page that comes late is not shown over another page, a question or another list")
+    func latePages() {
+        let uploads = [TopSample.upload(0)]
+        let page = TopState.Page(title: "Why", content: .text(["because"]))
+        for key in [TopKey.letter("o"), .letter("?"), .letter("c"), .letter("P"), .tab] {
+            for answer in [Result<TopState.Page, any Error>.success(page), .failure(TopSample.absence)] {
+                var state = TopState()
+                let turn = state.ask(at: TopSample.now)
+                _ = state.press(key, uploads, page: 5)
+                let title = state.page?.title
+                #expect(state.askingSince == nil)
+                state.show(answer, of: turn)
+                #expect(state.page?.title == title && state.answer == nil)
+                // Nor when that is over.
+                _ = state.press(.escape, uploads, page: 5)
+                state.show(answer, of: turn)
+                #expect(state.page == nil && state.question == nil && state.answer == nil)
+            }
+        }
+    }
+
     @Test("a priority is raised from the one that was asked for last, whatever the daemon shows until then")
     func priorities() {
         let uploads = [TopSample.upload(0, priority: 4), TopSample.upload(1)]
