@@ -22,10 +22,12 @@ struct MediaQueueTests {
         let environment = ["PATH": fixture.folder.path.appending("bin").display + ":/usr/bin:/bin"]
         try fixture.startDaemon(environment: environment)
         let last = slow.appending("39.mkv").display
-        try await eventually("the last file waits to be read; \(fixture.lastWords())") {
-            try await fixture.runVerb("why", [last])?.contains("one after another")
+        var answer = ""
+        try await eventually("the last file waits to be read: \(answer); \(fixture.lastWords())") {
+            answer = try await fixture.runVerb("why", [last]) ?? ""
+            return answer.contains("one file after another")
         }
-        #expect(try await fixture.runVerb("status")?.contains("one after another") == true)
+        #expect(try await fixture.runVerb("status")?.contains("one file after another") == true)
         try Files.publish(fixture.drop.appending("a.mp4"), noise(1000), mode: 0o600)
         try await arrive(["a.mp4"], fixture)
         fixture.killDaemon()
