@@ -36,7 +36,7 @@ struct MediaQueueTests {
         let expected = names.map { FilePath("slow-\($0.display)") }
         try await arrive(expected, fixture)
         #expect(try await fixture.stopDaemon()?.ending == .status(0))
-        #expect(try Set(Files.names(in: fixture.received)) == Set(expected + ["a.mp4"]))
+        #expect(try Set(Outcome.files(in: fixture.received, hidden: false)) == Set(expected + ["a.mp4"]))
     }
 
     private func arrive(_ names: [FilePath], _ fixture: DaemonFixture) async throws {
