@@ -178,6 +178,15 @@ struct EffectiveTests {
                 ["s3cretpw", "me:pw2", "pw2"]
             ),
             (["/bin/curl", "-Hauthorization:s3cretpw"], ["s3cretpw"]),
+            (["mosquitto_pub", "-t", "home/login", "-P", "s3cretpw"], ["s3cretpw"]),
+            (["smbclient", "//nas/http", "-U", "me%s3cretpw"], ["s3cretpw"]),
+            (
+                ["sh", "-c", "7z a /srv/backup/date -ps3cretpw; zip login -P pw2; redis-cli -h net -a pw3"],
+                ["s3cretpw", "pw2", "pw3"]
+            ),
+            (["sh", "-c", "docker run -u www-data:www-data x; git push -u origin:main"], []),
+            (["sh", "-c", "socat -u FILE:/dev/video0 x; mail -s 'pass: all uploaded' me; ffmpeg -pass 1 x"], []),
+            (["sh", "-c", #"pass=$(cat /run/x); PGPASSWORD=$pass psql; PASS="$pass" y"#], []),
             (["sh", "-c", "mosquitto_pub -u me -P s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "openssl rsa -passin pass:s3cretpw"], ["s3cretpw"]),
             (["sh", "-c", "PGPASSWORD='s3cret, pw#' psql"], ["s3cret, pw#"]),

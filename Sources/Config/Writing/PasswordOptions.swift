@@ -20,6 +20,8 @@ struct PasswordOptions {
         /// What is between the name and the password in the argument of `-u`; `nil`: it has no password there.
         var divider: Character? = ":"
         var isClient = false
+        /// Whether no other program follows: further words that are names of programs are none.
+        var isLast = true
     }
 
     /// By name, or how the names begin (`*`).
@@ -27,9 +29,14 @@ struct PasswordOptions {
         (["curl", "wget"], Program(isClient: true)),
         (["http", "https", "xh"], Program(passwords: ["a"], isClient: true)),
         // `-u` is something else, and an argument with a colon is a path.
-        (["cp", "date", "diff", "mv", "rclone", "rsync", "scp", "sftp", "sort", "ssh"], Program(divider: nil)),
+        (
+            [
+                "cp", "date", "diff", "git", "journalctl", "mv", "rclone", "rsync", "scp", "sftp", "socat", "sort",
+                "ssh",
+            ], Program(divider: nil, isLast: false)
+        ),
         (["mysql*", "mariadb*", "7z*"], Program(joinsPassword: true)),
-        (["sshpass"], Program(passwords: ["p"])),
+        (["sshpass"], Program(passwords: ["p"], isLast: false)),
         (["smb*", "rpcclient", "net"], Program(divider: "%")),
         (["lftp"], Program(divider: ",")),
         (["mosquitto*", "ipmitool", "zip", "unzip"], Program(passwords: ["P"])),
@@ -37,7 +44,7 @@ struct PasswordOptions {
         (["ldap*"], Program(passwords: ["w"])),
         (["snmp*"], Program(passwords: ["A", "X", "c"])),
         // Of `docker login`.
-        (["login"], Program(passwords: ["p"])),
+        (["login"], Program(passwords: ["p"], isLast: false)),
     ]
 
     /// Options with `user:password`.
@@ -52,8 +59,7 @@ struct PasswordOptions {
     /// Takes the next word of the command into account: before a program may be others, which start it (`sudo`, `env`,
     /// `timeout 20`, `docker run`).
     mutating func pass(_ word: Substring) {
-        // A client stays: a word behind it may be the name of a file.
-        if program?.isClient == true { return }
+        if program?.isLast == true { return }
         let name = (word.split(separator: "/").last ?? "").prefix { $0 != ":" }
         func isOne(_ known: Substring) -> Bool {
             known.last == "*" ? name.hasPrefix(known.dropLast()) : name == known
@@ -69,21 +75,28 @@ struct PasswordOptions {
             return value[colon...].hasPrefix("://") ? nil : .header
         }
         let program = program ?? Program()
+        // The number of a pass, as of ffmpeg.
+        if option == "pass", value.count == 1 { return nil }
         if Self.passwordOptions.contains(option) || program.passwords.contains(option) || Self.isSecret(option: option)
         {
             return .whole
         }
         // OpenSSL's programs, `-passin pass:word`.
-        if value.hasPrefix("pass:") { return .after(":") }
+        if value.hasPrefix("pass:"), !value.contains(where: \.isWhitespace) { return .after(":") }
         if program.isClient, ["E", "cert"].contains(option), value.contains(":") { return .after(":") }
         if program.isClient, option == "b", value.contains("=") { return .whole }
         guard Self.userOptions.contains(option), let divider = program.divider, value.contains(divider) else {
             return nil
         }
         if divider != ":" { return .after(divider) }
-        // The numbers of a user and a group.
+        return program.isClient || !isOther(value) ? .whole : nil
+    }
+
+    /// Whether a value with a colon is rather a user and a group, or a path.
+    private func isOther(_ value: Substring) -> Bool {
+        let halves = value.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         let isNumbers = value.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ":") }
-        return isNumbers && !program.isClient ? nil : .whole
+        return isNumbers || halves[0] == halves[1] || halves[1].hasPrefix("/")
     }
 
     /// An option and its argument in one word, without the dashes: `user=me:word`, `ume:word`, `sSume:word`, `pword`.

@@ -6,17 +6,21 @@ struct ShownCommand {
     /// What is not shown, each piece alone, and of `user:password` also the password. A program may print one of them
     /// without the rest of its arguments.
     private(set) var secrets: [String] = []
+    private var found: Set<String> = []
     /// How many shells read the text before the program gets it: each takes quotes and backslashes off.
     private var shells = 0
 
     private static let mask = "***"
     /// Further lines within lines are taken as words.
     private static let mostShells = 8
+    /// Each of these is looked for in all words.
+    private static let mostRepeated = 64
 
     init(_ words: [String]) {
         self.words = shown(words)
         // One that was found may also be where nothing tells that it is one.
-        let known = secrets.filter { $0.utf8.count >= KnownSecrets.minLength }.sorted { $0.utf8.count > $1.utf8.count }
+        let known = secrets.prefix(Self.mostRepeated).filter { $0.utf8.count >= KnownSecrets.minLength }
+            .sorted { $0.utf8.count > $1.utf8.count }
         self.words = self.words.map { word in known.reduce(word) { $0.replacing($1, with: Self.mask) } }
     }
 
@@ -55,7 +59,10 @@ struct ShownCommand {
         guard let mark = word.firstIndex(of: "=") else { return nil }
         let (name, value) = (word[..<mark], word[mark...].dropFirst())
         let isName = name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
-        let isCommand = !value.hasPrefix("'") && (value.contains("$(") || value.contains("`"))
+        // The value of another variable is not here.
+        let isCommand =
+            !value.hasPrefix("'")
+            && (value.contains("$(") || value.contains("`") || value.drop { $0 == "\"" }.hasPrefix("$"))
         return isName && !isCommand && !value.isEmpty && Self.isSecret(variable: String(name)) ? value : nil
     }
 
@@ -110,7 +117,7 @@ struct ShownCommand {
         return text.split(omittingEmptySubsequences: false, whereSeparator: marks.contains).reduce(into: "") {
             out, part in
             let value = ["pass=", "pw="].first { part.hasPrefix($0) }.map { part.dropFirst($0.count) } ?? ""
-            out += value.isEmpty ? part : part[..<value.startIndex] + mask
+            out += value.isEmpty || value.hasPrefix("$") ? part : part[..<value.startIndex] + mask
             if part.endIndex < text.endIndex { out.append(text[part.endIndex]) }
         }
     }
@@ -131,7 +138,7 @@ struct ShownCommand {
     }
 
     private mutating func add(_ secret: String) {
-        if !secrets.contains(secret) { secrets.append(secret) }
+        if found.insert(secret).inserted { secrets.append(secret) }
     }
 
     /// `Authorization: Basic abc`. Of other headers, as `Accept: text/plain`, the value alone is a word of any message.

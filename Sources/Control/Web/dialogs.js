@@ -17,7 +17,7 @@ let questions = 0;
  *   a function that closes it as done.
  * @returns Resolves when it is closed: whether `submit` was done.
  */
-export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", close, onopen }) {
+export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", kind = "", close, onopen }) {
   return new Promise((resolve) => {
     let isDone = false;
     const result = element("p", { class: "result", role: "alert" });
@@ -42,7 +42,7 @@ export function ask({ title, body, confirm, danger, submit, dismiss = "Cancel", 
         showOutcome(result);
       } else if (document.activeElement === document.body) go.focus();
     });
-    const dialog = element("dialog", { class: "question", "aria-labelledby": id }, form);
+    const dialog = element("dialog", { class: `question ${kind}`, "aria-labelledby": id }, form);
     onopen?.(() => {
       isDone = true;
       dialog.close();

@@ -150,14 +150,16 @@ function showSignIn(reason) {
       " on the machine, and open the link that it prints within a minute."));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const given = typed.value;
+    typed.value = "";
+    if (!given) return;
     await clearResult(result);
     try {
-      await signInWithToken(typed.value);
+      await signInWithToken(given);
       start();
     } catch (failure) {
       showResult(result, failure.message, "bad");
     }
-    typed.value = "";
   });
   fill(main, form);
   showFrame();
@@ -174,6 +176,7 @@ function askForToken(title, reason) {
   let end = null;
   return ask({
     title,
+    kind: "token",
     onopen(given) {
       end = given;
       tokenQuestions.add(end);
@@ -378,7 +381,7 @@ addEventListener("hashchange", (event) => {
     return;
   }
   // A question belongs to the view that it was asked over; one for a token, and what was begun already, to the tab.
-  if (tokenQuestions.size === 0) closeQuestions(":not([data-busy])");
+  closeQuestions(":not([data-busy], .token)");
   show();
 });
 setInterval(() => {

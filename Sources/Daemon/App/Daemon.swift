@@ -189,7 +189,8 @@ package final class Daemon: Sendable {
             context: context, sources: sources, intake: intake, fileSystems: fileSystems, signal: signals.grouping,
             reconsider: reconsider)
         let reading = MediaQueue(
-            context: context, intake: intake, signal: signals.reading, media: signals.media)
+            context: context, intake: intake, signal: signals.reading, media: signals.media,
+            reconsider: reconsider)
         let media = RemovableMedia(
             context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
             held: { await grouping.held.merging(reading.held, uniquingKeysWith: +) },
@@ -342,13 +343,7 @@ package final class Daemon: Sendable {
         if reportsRest { onRest = { signal.signal() } }
         defer { signals.folders.end() }
         try await watcher.run(
-            onSettled: { [context, intake, grouping, reading] in
-                let alone = await grouping.partition($0)
-                let read = alone.filter { context.configuration.asksMedia(of: $0.folder) }
-                let others = alone.filter { !context.configuration.asksMedia(of: $0.folder) }
-                if !others.isEmpty { try await intake.record(others) }
-                if !read.isEmpty { await reading.add(read) }
-            },
+            onSettled: { [grouping, reading] in try await reading.take(await grouping.partition($0)) },
             onSkipped: { [intake] in try await intake.skipExisting($0) },
             onScanned: { [firstWatch] in try await firstWatch.recordScan(of: $0) }, onRest: onRest,
             onMounts: { [signals] in signals.mounts.signal() },

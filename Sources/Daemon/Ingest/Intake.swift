@@ -26,6 +26,8 @@ struct Intake: Sendable {
     /// - Parameters:
     ///   - unit: The group that they are; `nil` for files that travel alone.
     ///   - limit: When this is over no further facts are read, as `ffprobe` may need seconds for each file.
+    ///     Before they are read the files may have waited for long: one that has changed or gone since is not
+    ///     recorded, since its folder finds it again.
     /// - Returns: The files that are left because of `limit`, and not recorded.
     @discardableResult
     func record(
@@ -51,6 +53,7 @@ struct Intake: Sendable {
             }
             guard let folder = context.configuration.folder(file.folder) else { continue }
             let own = await assets.facts(of: file)
+            if limit != nil, await !isUnchanged(file) { continue }
             let media = own.isEmpty ? shared : own
             let routes =
                 stem != nil
@@ -77,6 +80,12 @@ struct Intake: Sendable {
         }
         try await record(arrivals)
         return later
+    }
+
+    private func isUnchanged(_ file: SettledFile) async -> Bool {
+        let source = assets.sources.source(file.path)
+        // What cannot be inspected now, as without its disk, is not recorded.
+        return (try? await blocking { try source.statusIfPresent() }) == file.status
     }
 
     private func record(_ arrivals: [NewAsset]) async throws {

@@ -10,12 +10,15 @@ actor MediaQueue {
     private struct Entry {
         var file: SettledFile
         var since: MonotonicTime
+        /// The folder's rule by which it settled.
+        var rule: WatchRule?
     }
 
     private let context: Context
     private let intake: Intake
     private let signal: AsyncSignal
     private let media: AsyncSignal
+    private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
     private let hasRoom = AsyncSignal()
     private var waiting: [String: [Entry]] = [:]
     /// The folders with waiting files, the next one first.
@@ -23,25 +26,37 @@ actor MediaQueue {
     private var current: [Entry] = []
 
     /// With more files than this the next ones wait in the folders' watch.
-    private static let most = 2000
+    private static let most = 20_000
     /// A folder's turn: at most so many files, and no new one after this long.
     private static let (share, turn) = (512, Duration.seconds(1))
 
-    /// - Parameter media: Signalled when files are recorded: what waits on a card has changed.
-    init(context: Context, intake: Intake, signal: AsyncSignal, media: AsyncSignal) {
-        (self.context, self.intake, self.signal, self.media) = (context, intake, signal, media)
+    /// - Parameters:
+    ///   - media: Signalled when files are recorded: what waits on a card has changed.
+    ///   - reconsider: Called for a file whose folder has another rule now: it settles again, if it is still wanted.
+    init(
+        context: Context, intake: Intake, signal: AsyncSignal, media: AsyncSignal,
+        reconsider: @escaping @Sendable (_ folder: String, _ relative: FilePath) -> Void
+    ) {
+        (self.context, self.intake, self.reconsider) = (context, intake, reconsider)
+        (self.signal, self.media) = (signal, media)
     }
 
-    /// Takes files over, and waits while there are too many. An earlier version of a file that waits is replaced.
-    func add(_ files: [SettledFile]) async {
+    /// Takes settled files that travel alone. Those whose facts need no reading are recorded at once. Waits while too
+    /// many wait. An earlier version of a file that waits is replaced.
+    func take(_ files: [SettledFile]) async throws {
+        let configuration = context.configuration
+        let isRead = Dictionary(
+            uniqueKeysWithValues: Set(files.map(\.folder)).map { ($0, configuration.asksMedia(of: $0)) })
+        let others = files.filter { isRead[$0.folder] != true }
+        if !others.isEmpty { try await intake.record(others) }
         let since = context.clocks.monotonic()
-        for (folder, files) in Dictionary(grouping: files, by: \.folder) {
-            let replaced = Set(files.map(\.relative))
+        for (folder, files) in Dictionary(grouping: files, by: \.folder) where isRead[folder] == true {
+            let (replaced, rule) = (Set(files.map(\.relative)), configuration.folder(folder)?.watch)
             waiting[folder, default: []].removeAll { replaced.contains($0.file.relative) }
-            waiting[folder, default: []] += files.map { Entry(file: $0, since: since) }
+            waiting[folder, default: []] += files.map { Entry(file: $0, since: since, rule: rule) }
             if !turns.contains(folder) { turns.append(folder) }
         }
-        signal.signal()
+        if isRead.values.contains(true) { signal.signal() }
         while count > Self.most, !Task.isCancelled { await hasRoom.wait() }
     }
 
@@ -54,6 +69,7 @@ actor MediaQueue {
             turns.removeFirst()
             current = Array(files.prefix(Self.share))
             waiting[folder] = Array(files.dropFirst(current.count))
+            dropOutdated(of: folder)
             let left = try await intake.record(current.map(\.file), within: Self.turn)
             // Others may have come meanwhile, and newer versions of these.
             let arrived = waiting[folder, default: []]
@@ -65,6 +81,15 @@ actor MediaQueue {
             hasRoom.signal()
             media.signal()
         }
+    }
+
+    /// Drops the files that settled by another rule than the folder has now.
+    private func dropOutdated(of folder: String) {
+        let settings = context.configuration.folder(folder)
+        let outdated = current.filter { $0.rule != settings?.watch || settings?.group != nil }
+        if outdated.isEmpty { return }
+        current.removeAll { $0.rule != settings?.watch || settings?.group != nil }
+        for entry in outdated { reconsider(folder, entry.file.relative) }
     }
 
     private var entries: [Entry] { current + waiting.values.joined() }

@@ -65,7 +65,8 @@ extension ComponentScene {
                 watcher: watcher, watchChanges: parts.signals.folders, fileSystems: fileSystems, intake: intake,
                 grouping: grouping,
                 reading: MediaQueue(
-                    context: context, intake: intake, signal: parts.signals.reading, media: parts.signals.media),
+                    context: context, intake: intake, signal: parts.signals.reading, media: parts.signals.media
+                ) { _, _ in },
                 media: media, retention: retention, stager: stager, scheduler: scheduler, releaser: releaser,
                 hooks: hooks))
     }
