@@ -1,3 +1,4 @@
+internal import Config
 internal import Core
 internal import Linux
 internal import Watch
