@@ -54,12 +54,11 @@ struct ShownCommand {
         }
     }
 
-    /// The value of `PGPASSWORD=word`, if that is no command whose output is the value.
+    /// The value of `PGPASSWORD=word`, if that is no command whose output is the value, and no other variable.
     private func secretVariable(_ word: String) -> Substring? {
         guard let mark = word.firstIndex(of: "=") else { return nil }
         let (name, value) = (word[..<mark], word[mark...].dropFirst())
         let isName = name.utf8.allSatisfy { $0.isLetterOrDigit(or: "_") }
-        // The value of another variable is not here.
         let isCommand =
             !value.hasPrefix("'")
             && (value.contains("$(") || value.contains("`") || value.drop { $0 == "\"" }.hasPrefix("$"))
@@ -104,7 +103,9 @@ struct ShownCommand {
                 ? rest.index(rest.endIndex, offsetBy: -part.count, limitedBy: rest.startIndex)
                 : rest.firstRange(of: part)?.lowerBound
             guard let place else { break }
-            if number > 0 { remember(rest[..<place]) }
+            // The value of another variable is not here.
+            let isVariable = shells > 0 && rest.hasPrefix("$")
+            if number > 0, !isVariable { remember(rest[..<place]) }
             rest = rest[place...].dropFirst(part.count)
         }
         return shown
