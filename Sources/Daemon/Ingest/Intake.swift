@@ -82,10 +82,13 @@ struct Intake: Sendable {
         return later
     }
 
+    /// Whether the file is as it settled. What cannot be inspected now, as without its disk, is not.
     private func isUnchanged(_ file: SettledFile) async -> Bool {
         let source = assets.sources.source(file.path)
-        // What cannot be inspected now, as without its disk, is not recorded.
-        return (try? await blocking { try source.statusIfPresent() }) == file.status
+        guard let now = (try? await blocking { try source.statusIfPresent() }) else { return false }
+        // Not by the inode: a file system without inodes gives a file another number after a while.
+        let then = file.status
+        return (now.device, now.size, now.modified) == (then.device, then.size, then.modified)
     }
 
     private func record(_ arrivals: [NewAsset]) async throws {
