@@ -149,16 +149,21 @@ class AddingTest(PageTest):
         expect(dialog).to_have_count(0)
         self.assertEqual(self.daemon.total, 61)
 
-    def test_a_file_that_is_cancelled_while_the_page_asks_for_an_earlier_try_is_not_sent(self):
-        dialog = self.open("a.mp4")
-        self.lose_answer()
+    def cancel_while_the_page_asks(self):
+        """Cancels while the page asks for an earlier try. Returns the question, which has no answer yet."""
         held = []
         self.page.route("**/v1/uploads/web-*", lambda route: held.append(route))
         self.add()
         self.wait(lambda: held, "the page asks")
         self.page.keyboard.press("Escape")
+        return held[0]
+
+    def test_a_file_that_is_cancelled_while_the_page_asks_for_an_earlier_try_is_not_sent(self):
+        dialog = self.open("a.mp4")
+        self.lose_answer()
+        question = self.cancel_while_the_page_asks()
         expect(dialog).to_have_count(0)
-        held[0].continue_()
+        question.continue_()
         expect(self.page.locator("#notice")).to_contain_text("Stopped. No file was added. a.mp4: Cancelled.")
         self.assertEqual(self.sent(), [])
 
@@ -294,12 +299,8 @@ class AddingTest(PageTest):
     def test_stopping_does_not_say_that_no_file_was_added_where_an_earlier_try_may_have(self):
         self.open("a.mp4")
         self.lose_answer()
-        held = []
-        self.page.route("**/v1/uploads/web-*", lambda route: held.append(route))
-        self.add()
-        self.wait(lambda: held, "the page asks")
-        self.page.keyboard.press("Escape")
-        held[0].fulfill(status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}})
+        question = self.cancel_while_the_page_asks()
+        question.fulfill(status=503, json={"error": {"code": "unavailable", "message": "the database is busy"}})
         notice = self.page.locator("#notice")
         expect(notice).to_contain_text("It is not known whether the last try added the file")
         expect(notice).not_to_contain_text("No file was added")

@@ -191,9 +191,10 @@ package final class Daemon: Sendable {
         let reading = MediaQueue(
             context: context, intake: intake, signal: signals.reading, media: signals.media,
             reconsider: reconsider)
+        let held = HeldFiles(grouping: grouping, reading: reading)
         let media = RemovableMedia(
             context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
-            held: { await grouping.held.merging(reading.held, uniquingKeysWith: +) },
+            held: { await held.counts },
             onReturn: {
                 locator.disksAreBack($0)
                 await stager.retry($0)
@@ -225,7 +226,7 @@ package final class Daemon: Sendable {
             views: views, cache: events,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: signals.folders, fileSystems: fileSystems, intake: intake,
-                grouping: grouping, reading: reading, media: media, retention: retention, stager: stager,
+                held: held, media: media, retention: retention, stager: stager,
                 scheduler: scheduler,
                 releaser: releaser, hooks: hooks))
         let reports = ReportWriter(
@@ -250,7 +251,7 @@ package final class Daemon: Sendable {
             { try await questions.run() }, { try await interfaces.run() },
         ]
         once = OnceRun(
-            context: context, watcher: watcher, grouping: grouping, reading: reading, stager: stager,
+            context: context, watcher: watcher, held: held, stager: stager,
             scheduler: scheduler,
             releaser: releaser, hooks: hooks, views: views, signals: signals, troubles: alerts.troubles,
             unsureReleases: alerts.unsureReleases)

@@ -9,8 +9,7 @@ internal import Watch
 struct OnceRun: Sendable {
     let context: Context
     let watcher: Watcher
-    let grouping: FileGrouper
-    let reading: MediaQueue
+    let held: HeldFiles
     let stager: Stager
     let scheduler: Scheduler
     let releaser: Releaser
@@ -56,7 +55,7 @@ struct OnceRun: Sendable {
         ]
         guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
         guard watcher.isAtRest, loops.allSatisfy(\.isWaiting), await stager.isAtRest, await scheduler.isIdle,
-            await grouping.isAtRest, await reading.isAtRest
+            await held.isAtRest
         else { return false }
         guard signals.hook.isWaiting, await hooks.isAtRest else { return false }
         return watcher.isAtRest && loops.allSatisfy(\.isWaiting) && signals.rest.signalCount == before
@@ -115,8 +114,7 @@ struct OnceRun: Sendable {
         view.waiting += states.reduce(0) { $0 + $1.settling - $1.belowMinAge.files } - (named - view.settling.count)
         // A group that only waits for a file that is too young is left for the next run, as that file is.
         let young = Set(waiting.filter(\.isYoung).map(\.path))
-        let held = await [grouping.waiting(naming: .max), reading.waits(naming: .max)].flatMap(\.values).flatMap(
-            \.first)
+        let held = await self.held.waiting(naming: .max).values.flatMap(\.first)
         let left = held.count { $0.awaited.map(young.contains) ?? false }
         view.young += left
         view.waiting += held.count - left

@@ -31,8 +31,7 @@ struct OperationHandlers: Sendable {
         let watchChanges: AsyncBroadcast
         let fileSystems: FileSystems
         let intake: Intake
-        let grouping: FileGrouper
-        let reading: MediaQueue
+        let held: HeldFiles
         let media: RemovableMedia
         let retention: SourceRetention
         let stager: Stager
@@ -60,10 +59,10 @@ struct OperationHandlers: Sendable {
             locator: SourceLocator(context: context, folders: sources))
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
-            grouping: loops.grouping, reading: loops.reading, sources: sources)
+            held: loops.held, sources: sources)
         status = StatusCollector(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher,
-            grouping: loops.grouping, reading: loops.reading, media: loops.media, retention: loops.retention,
+            held: loops.held, media: loops.media, retention: loops.retention,
             hooks: loops.hooks,
             live: live, making: making, bandwidth: bandwidth, ledger: ledger,
             alerts: alerts)

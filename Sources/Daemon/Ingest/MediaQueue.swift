@@ -87,10 +87,9 @@ actor MediaQueue {
     /// Drops the files that settled by another rule than the folder has now.
     private func dropOutdated(of folder: String) {
         let settings = context.configuration.folder(folder)
-        let outdated = current.filter { $0.rule != settings?.watch || settings?.group != nil }
-        if outdated.isEmpty { return }
-        current.removeAll { $0.rule != settings?.watch || settings?.group != nil }
-        for entry in outdated { reconsider(folder, entry.file.relative) }
+        let isOutdated = { (entry: Entry) in entry.rule != settings?.watch || settings?.group != nil }
+        for entry in current where isOutdated(entry) { reconsider(folder, entry.file.relative) }
+        current.removeAll(where: isOutdated)
     }
 
     private var entries: [Entry] { current + waiting.values.joined() }

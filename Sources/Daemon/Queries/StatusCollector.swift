@@ -12,8 +12,7 @@ struct StatusCollector: Sendable {
     let lifecycle: DaemonPhase
     let scheduler: Scheduler
     let watcher: Watcher
-    let grouping: FileGrouper
-    let reading: MediaQueue
+    let held: HeldFiles
     let media: RemovableMedia
     let retention: SourceRetention
     let hooks: Hooks
@@ -113,8 +112,7 @@ struct StatusCollector: Sendable {
 
     private func folderViews(_ parts: StatusParts) async throws -> [FolderView] {
         var views: [FolderView] = []
-        // Files of a group are not read here.
-        let held = await grouping.waiting(naming: 20).merging(reading.waits(naming: 20)) { $0 + $1 }
+        let held = await self.held.waiting(naming: 20)
         for state in watcher.states() {
             var retained: RetentionView?
             if let folder = context.configuration.folder(state.folder) { retained = try await retention.view(folder) }

@@ -12,8 +12,7 @@ struct WhyExplainer: Sendable {
     let views: UploadViews
     let scheduler: Scheduler
     let watcher: Watcher
-    let grouping: FileGrouper
-    let reading: MediaQueue
+    let held: HeldFiles
     let sources: SourceFolders
 
     /// Answers for every upload that the reference may mean; if there is none, for the file at that path.
@@ -69,8 +68,7 @@ struct WhyExplainer: Sendable {
             }
             return fileAnswer(.settling, file.folder, "it is settling: \(file.fullExplanation)", hold(file))
         }
-        let held = await [grouping.waiting(naming: .max), reading.waits(naming: .max)].flatMap(\.values).flatMap(
-            \.first)
+        let held = await self.held.waiting(naming: .max).values.flatMap(\.first)
         if let one = held.first(where: { $0.file.path.shown == path }) {
             if let absence = watcher.states().absence(of: one.file.folder) {
                 return fileAnswer(.gathering, one.file.folder, absence)

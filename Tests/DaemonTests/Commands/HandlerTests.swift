@@ -63,10 +63,11 @@ extension ComponentScene {
             views: views, cache: cache,
             loops: OperationHandlers.Loops(
                 watcher: watcher, watchChanges: parts.signals.folders, fileSystems: fileSystems, intake: intake,
-                grouping: grouping,
-                reading: MediaQueue(
-                    context: context, intake: intake, signal: parts.signals.reading, media: parts.signals.media
-                ) { _, _ in },
+                held: HeldFiles(
+                    grouping: grouping,
+                    reading: MediaQueue(
+                        context: context, intake: intake, signal: parts.signals.reading, media: parts.signals.media
+                    ) { _, _ in }),
                 media: media, retention: retention, stager: stager, scheduler: scheduler, releaser: releaser,
                 hooks: hooks))
     }

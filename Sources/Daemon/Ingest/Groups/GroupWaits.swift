@@ -9,10 +9,6 @@ struct GroupWaits: Sendable {
 }
 
 extension GroupWaits {
-    static func + (one: GroupWaits, other: GroupWaits) -> GroupWaits {
-        GroupWaits(files: one.files + other.files, first: one.first + other.first)
-    }
-
     /// Names only the first files by their paths.
     fileprivate mutating func keep(_ most: Int) {
         first = Array(first.map { ($0.file.path.shown, $0) }.sorted { $0.0 < $1.0 }.prefix(most).map(\.1))
