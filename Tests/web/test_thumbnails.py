@@ -2,13 +2,16 @@
 
 import threading
 import time
+import zlib
 
 from playwright.sync_api import expect
 
 from support import PageTest
 
 
-class ThumbnailTest(PageTest):
+class RecordingTest(PageTest):
+    """Records what the page asks for."""
+
     def setUp(self):
         super().setUp()
         self.asked = []
@@ -29,12 +32,15 @@ class ThumbnailTest(PageTest):
             with self.lock:
                 self.running -= 1
 
+
+class ThumbnailTest(RecordingTest):
     def names(self):
         return {self.daemon.upload(each)["name"] for each in self.asked}
 
     def test_videos_and_photos_in_view_have_pictures_and_nothing_else_is_asked_for(self):
         page = self.sign_in("queue")
-        expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
+        expect(page.locator(".row .thumbnail.loaded canvas").first).to_be_visible()
+        self.assertEqual(page.locator(".row img").count(), 0)
         self.wait(lambda: self.running == 0 and len(self.asked) > 3, "the pictures are there")
         self.daemon.receive({"name": "notes.txt"}, 10)
         self.daemon.receive({"name": "brand-new.mp4"}, 10)
@@ -42,6 +48,22 @@ class ThumbnailTest(PageTest):
         self.wait(lambda: "brand-new.mp4" in self.names(), "the newest video is asked for")
         self.assertNotIn("notes.txt", self.names())
         self.assertLess(len(self.asked), self.uploads)
+
+    def test_a_picture_has_the_colours_that_the_daemon_sent_and_no_more_pixels_than_its_place(self):
+        page = self.sign_in("queue")
+        picture = page.locator(".row .thumbnail.loaded canvas").first
+        reference = picture.evaluate("node => node.closest('.row').dataset.id")
+        width, height, colours = picture.evaluate("""node => {
+          const copy = new OffscreenCanvas(node.width, node.height).getContext("2d");
+          copy.drawImage(node, 0, 0);
+          const at = (y) => [...copy.getImageData(node.width / 2, y, 1, 1).data];
+          return [node.width, node.height, [at(1), at(node.height - 2)]];
+        }""")
+        # 4.5rem of 15 pixels, and 2.55rem.
+        self.assertEqual((width, height), (68, 38))
+        tone = zlib.crc32(reference.encode()) % 120
+        for colour, expected in zip(colours, ((60 + tone, 111, 190 - tone // 2), (50 + tone // 3, 102, 75))):
+            self.assertLess(max(abs(one - other) for one, other in zip(colour, (*expected, 255))), 12)
 
     def test_few_are_asked_for_at_a_time(self):
         self.sign_in("queue")
@@ -68,4 +90,31 @@ class ThumbnailTest(PageTest):
     def test_the_drawer_shows_a_large_one(self):
         page = self.sign_in("queue")
         page.locator(".row a").first.click()
-        expect(page.locator("dialog.drawer .thumbnail.large.loaded img")).to_be_visible()
+        expect(page.locator("dialog.drawer .thumbnail.large.loaded canvas")).to_be_visible()
+
+
+class LongListTest(RecordingTest):
+    uploads = 400
+
+    def test_rows_that_are_scrolled_past_ask_for_none(self):
+        self.page.clock.install()
+        page = self.sign_in("queue")
+        last = page.locator(f".row[data-row='{self.uploads - 1}']:not(.unread)")
+        self.wait(lambda: page.evaluate("scrollTo(0, document.body.scrollHeight)") or last.count(), "all rows are read")
+        page.evaluate("scrollTo(0, 0)")
+        expect(page.locator(".row .thumbnail.loaded canvas").first).to_be_visible()
+        page.clock.pause_at(page.evaluate("Date.now() + 10_000") / 1000)
+        self.wait(lambda: self.running == 0, "no picture is missing")
+        before = len(self.asked)
+        passed = set()
+        for _ in range(12):
+            page.evaluate("scrollBy(0, 1500)")
+            page.clock.run_for(20)
+            passed |= self.shown()
+        self.assertGreater(len(passed), 120)
+        self.assertEqual(len(self.asked), before)
+        self.wait(lambda: page.clock.run_for(100) or len(self.asked) > before + 3, "those where it stops are asked for")
+        self.assertLessEqual(set(self.asked[before:]), self.shown())
+
+    def shown(self):
+        return set(self.page.evaluate("[...document.querySelectorAll('.row:not(.unread)')].map(row => row.dataset.id)"))

@@ -64,7 +64,7 @@ class TimerTest(PageTest):
             page.clock.fast_forward(31_000)
             return set(refused[:4]) <= set(made)
         self.wait(are_asked_for_later, "the refused ones are asked for again")
-        expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
+        expect(page.locator(".row .thumbnail.loaded canvas").first).to_be_visible()
 
     def test_a_hidden_tab_asks_for_no_picture_and_asks_again_when_it_is_seen(self):
         make, refused, made = self.daemon.thumbnail, [], []
@@ -137,7 +137,7 @@ class TimerTest(PageTest):
         page.unroute("**/v1/events?*")
         page.locator("#connection").get_by_role("button", name="Try now").click()
         self.wait(lambda: set(refused[:4]) <= set(made), "the refused ones are asked for again")
-        expect(page.locator(".row .thumbnail.loaded img").first).to_be_visible()
+        expect(page.locator(".row .thumbnail.loaded canvas").first).to_be_visible()
 
 
 class ClockTest(PageTest):

@@ -6,7 +6,8 @@ import { element, fill, foreign, icon, keyed, link, panel, setText } from "./dom
 import { addDialog, allowDialog, command, limitDialog, pauseDialog } from "./dialogs.js";
 import { ago, bytes, count, duration, files, percent, rate, time, until } from "./format.js";
 import { state, subscribe } from "./store.js";
-import { Thumbnail, badge, cardTitle, facts, progressBar, wayText } from "./upload.js";
+import { Thumbnail } from "./thumbnail.js";
+import { badge, cardTitle, facts, progressBar, wayText } from "./upload.js";
 import { describe, holdWords, prose, route, sentWords } from "./words.js";
 
 export const now = {
@@ -64,8 +65,7 @@ class NowView {
 
   showControls() {
     if (!mayChange()) return;
-    fill(this.controls,
-      commandButton("Pause…", "pause", () => pauseDialog()),
+    fill(this.controls, commandButton("Pause…", "pause", () => pauseDialog()),
       this.resume = commandButton("Resume everything", "resume", () => resumeAll({ all: true }, this.result)),
       commandButton("Limit rate…", "usage", limitDialog),
       commandButton("Rescan folders", "folder", () => run("rescan", {},

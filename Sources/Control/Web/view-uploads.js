@@ -7,7 +7,8 @@ import { command, field, flushDialog, pauseDialog, scopeDialog } from "./dialogs
 import { bytes, count, files } from "./format.js";
 import { MOST_ROWS, VirtualList } from "./list.js";
 import { changesLists, changesWaits, state, subscribe } from "./store.js";
-import { Thumbnail, badge, progressBar } from "./upload.js";
+import { Thumbnail } from "./thumbnail.js";
+import { badge, progressBar } from "./upload.js";
 import { describe, prose, route, stateWords, whenOf } from "./words.js";
 
 const LISTS = [["completed", "Completed"], ["failed", "Failed"], ["cancelled", "Cancelled"], ["history", "History"]];
