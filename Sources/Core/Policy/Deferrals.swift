@@ -51,6 +51,14 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
         return (wait, deferral)
     }
 
+    /// Other pieces wait like one that has failed, with its failures.
+    package mutating func follow(_ failed: Key, _ others: [(key: Key, detail: Detail)]) {
+        guard let deferral = entries[failed] else { return }
+        for (key, detail) in others where key != failed {
+            entries[key] = Deferral(until: deferral.until, failures: deferral.failures, detail)
+        }
+    }
+
     package mutating func set(_ deferral: Deferral, of key: Key) { entries[key] = deferral }
 
     /// The piece is done, or has changed.

@@ -64,6 +64,17 @@ struct SourceLocator: Sendable {
         return MountCheck(folders[rule.path], [rule.requirement]).missing()
     }
 
+    /// Whether the disk of an asset is not at the folder itself, so that none of its files are there. Its file may be
+    /// away alone: where another file system is mounted over a part of the folder. Waits for the disk.
+    func isDiskAway(of asset: AssetRecord) -> Bool {
+        if requirementMissing(of: asset) != nil || missing(asset) != nil { return true }
+        do throws(SystemError) {
+            let root = try source(of: asset).folder.open()
+            guard let home = asset.identity.fileSystem else { return false }
+            return FileSystems().identity(of: root, device: try root.status(at: "").device)?.name != home
+        } catch { return true }
+    }
+
     enum Whereabouts: Sendable {
         /// A file with its name exists.
         case there

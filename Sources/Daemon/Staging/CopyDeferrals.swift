@@ -45,6 +45,9 @@ struct CopyDeferrals: Sendable {
         entries.due(at: now) { $0.exports == exports }
     }
 
+    /// Whether a file is not to be tried yet.
+    func isWaiting(_ asset: Int64, at now: MonotonicTime) -> Bool { entries.isWaiting(asset, at: now) }
+
     /// Whether the staging folder has refused a copy shortly before.
     func isBlocked(at now: MonotonicTime) -> Bool { blockedUntil.map { $0 > now } ?? false }
 
@@ -68,6 +71,11 @@ struct CopyDeferrals: Sendable {
     mutating func failed(_ source: Source, at now: MonotonicTime, jitter: Double) -> Wait {
         let (wait, deferral) = entries.failed(source.asset, source, at: now, jitter: jitter)
         return Wait(duration: wait, count: deferral.failures)
+    }
+
+    /// Other files wait for the same reason as one that was tried, and as long.
+    mutating func wait(_ others: [Source], like tried: Int64) {
+        entries.follow(tried, others.map { ($0.asset, $0) })
     }
 
     /// The source has changed while it was copied.
@@ -140,6 +148,11 @@ struct CopyDeferrals: Sendable {
 
 extension CopyDeferrals.Source {
     init(_ asset: AssetRecord) {
-        self.init(asset: asset.id, folder: asset.folder, exports: asset.stagingMode == .export)
+        self.init(asset: asset.id, like: asset)
+    }
+
+    /// Another file of the same folder.
+    init(asset: Int64, like other: AssetRecord) {
+        self.init(asset: asset, folder: other.folder, exports: other.stagingMode == .export)
     }
 }

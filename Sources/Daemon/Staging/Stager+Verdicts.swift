@@ -17,7 +17,7 @@ extension Stager {
                 switch result {
                 case .ready: break
                 case .failed(let error): try await handle(error, asset)
-                case .away(let reason): waitForDisk(asset, reason)
+                case .away(let reason): try await waitForDisk(asset, reason)
                 case .held(let hold): wait(asset, for: hold)
                 }
             }
@@ -102,7 +102,8 @@ extension Stager {
             } catch let error as SystemError { return try await handle(.unreadable(error), asset) }
             switch place {
             case .there: postpone(asset, .absent, "it was missing for a moment", isReported: true)
-            case .away: waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
+            case .away:
+                try await waitForDisk(asset, "\(asset.root.display) is not mounted as it was when the file was found")
             case .gone: try await refuse(asset, await missing(asset), isGone: true)
             }
         case .full(let error):
@@ -123,7 +124,7 @@ extension Stager {
             )
         case .unreadable(let error):
             if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
-                return waitForDisk(asset, reason)
+                return try await waitForDisk(asset, reason)
             }
             postpone(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
         case .cannotShare(_, let error): cannotShare(error, asset)
@@ -186,9 +187,17 @@ extension Stager {
         }
     }
 
-    private func waitForDisk(_ asset: AssetRecord, _ reason: String) {
+    /// The files of a disk wait together: there may be a hundred thousand, and each would be looked for in vain.
+    private func waitForDisk(_ asset: AssetRecord, _ reason: String) async throws {
         locator.diskIsAway(asset.folder, reason)
+        // Another file of the batch has found it.
+        if deferrals.isWaiting(asset.id, at: context.clocks.monotonic()) { return }
         postpone(asset, .absent, reason, isReported: true)
+        guard try await blocking({ [locator] in locator.isDiskAway(of: asset) }) else { return }
+        let others = try await context.store.read { try $0.staging.waitingOnDisk(of: asset) }
+        deferrals.wait(others.map { CopyDeferrals.Source(asset: $0, like: asset) }, like: asset.id)
+        guard let hold = stagingHolds["\(asset.id)"] else { return }
+        for other in others { _ = stagingHolds.set("\(other)", hold) }
     }
 
     // MARK: Exports that policy applies to

@@ -107,6 +107,20 @@ package struct StagingQueue<Access> {
         return found
     }
 
+    /// All files that wait to be copied from the disk of this one in the same way: by a command, or not.
+    package func waitingOnDisk(of asset: AssetRecord) throws -> [Int64] {
+        try tx.connection.all(
+            """
+            SELECT id FROM asset WHERE state = 'arrived' AND folder = ?1 AND root = ?2 AND file_system IS ?3
+            AND (keeping = 'export') = ?4
+            """,
+            [
+                .text(asset.folder), .blob(asset.root.bytes), asset.identity.fileSystem.map { .text($0) } ?? .null,
+                .integer(asset.stagingMode == .export ? 1 : 0),
+            ]
+        ) { $0.integer(0) }
+    }
+
     private func first(
         _ limit: Int, of folder: String, _ waiting: String, _ except: Set<Int64>
     ) throws -> WaitingCopies {

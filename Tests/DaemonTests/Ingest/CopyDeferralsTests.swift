@@ -33,6 +33,19 @@ struct CopyDeferralsTests {
         #expect(Set(deferrals.waiting(at: later)) == [1, 3])
     }
 
+    @Test("files that wait like another one are due with it, and the next wait of each is the longer one")
+    func followers() {
+        var deferrals = deferrals()
+        let later = now.advanced(by: .seconds(10))
+        #expect(deferrals.failed(source(1), at: later, jitter: 1).duration == .seconds(20))
+        deferrals.wait([source(1), source(2), source(3)], like: 1)
+        #expect(Set(deferrals.waiting(at: later)) == [1, 2, 3])
+        let due = now.advanced(by: .seconds(30))
+        #expect(Set(deferrals.due(at: due, exports: false)) == [1, 2, 3])
+        #expect(deferrals.failed(source(3), at: due, jitter: 1).duration == .seconds(40))
+        #expect(!deferrals.isWaiting(2, at: due) && deferrals.isWaiting(3, at: due))
+    }
+
     @Test("the files of a folder whose disk is back are tried at once, and wake the workers")
     func back() {
         var deferrals = deferrals()

@@ -182,6 +182,26 @@ struct StagerTests {
         #expect(try await scene.state(away.upload) == .staging)
     }
 
+    @Test("of many files on a removed disk few are looked for, all wait with the reason, and other disks are copied")
+    func manyAway() async throws {
+        let scene = try await Scene()
+        var away: [Int64] = []
+        for number in 0..<300 {
+            let file = try await scene.record("away-\(number)", size: 10, fileSystem: "a card that is not there")
+            let asset = try await scene.parts.store.read { try $0.uploads.find(file.upload) }?.asset
+            away.append(try #require(asset))
+            try Files.remove(file.path)
+        }
+        let there = try await scene.record("there", size: 10)
+        try await scene.stage(until: "all were judged") {
+            let isQueued = try await scene.state(there.upload) == .queued
+            return isQueued && away.allSatisfy { scene.parts.stagingHolds["\($0)"]?.kind == .absent }
+        }
+        let held = Dictionary(grouping: away) { scene.parts.stagingHolds["\($0)"]?.until }
+        // Each file that is looked for by itself has a time of its own.
+        #expect((held.values.map(\.count).max() ?? 0) >= 200, "\(held.count) times")
+    }
+
     @Test("a deleted staging folder is created again")
     func folderRemoved() async throws {
         let scene = try await Scene()
