@@ -27,7 +27,7 @@ struct ComponentParts {
     let addresses = AddressCache()
     let troubles: Alerts
     let reportTroubles = Alerts()
-    let stagingHolds = Alerts()
+    let stagingHolds = StagingHolds()
     let unsureReleases = Alerts()
 
     var store: Store { context.store }

@@ -36,6 +36,13 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
 
     package func isWaiting(_ key: Key, at now: MonotonicTime) -> Bool { entries[key].map { $0.until > now } ?? false }
 
+    /// All pieces with such a detail.
+    package func keys(where isMeant: (Detail) -> Bool) -> [Key] {
+        entries.filter { isMeant($0.value.detail) }.map(\.key)
+    }
+
+    package func detail(of key: Key) -> Detail? { entries[key]?.detail }
+
     package func failures(of key: Key) -> Int { entries[key]?.failures ?? 0 }
 
     /// Records one more failure.
@@ -49,14 +56,6 @@ package struct Deferrals<Key: Hashable & Sendable, Detail: Sendable>: Sendable {
         let deferral = Deferral(until: now.advanced(by: wait), failures: failures, detail)
         entries[key] = deferral
         return (wait, deferral)
-    }
-
-    /// Other pieces wait like one that has failed, with its failures.
-    package mutating func follow(_ failed: Key, _ others: [(key: Key, detail: Detail)]) {
-        guard let deferral = entries[failed] else { return }
-        for (key, detail) in others where key != failed {
-            entries[key] = Deferral(until: deferral.until, failures: deferral.failures, detail)
-        }
     }
 
     package mutating func set(_ deferral: Deferral, of key: Key) { entries[key] = deferral }

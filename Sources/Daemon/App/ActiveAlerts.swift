@@ -19,6 +19,7 @@ struct ActiveAlerts: Sendable, RecordsChanges {
 
     subscript(about: String) -> Alert? { active[about] }
     var all: [Hold] { active.values.map(\.hold) }
+    var isEmpty: Bool { active.isEmpty }
     var byName: [String: Hold] { active.mapValues(\.hold) }
 
     /// - Parameter changeKey: The part of the text whose change is worth a report.

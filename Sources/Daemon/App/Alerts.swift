@@ -14,6 +14,7 @@ final class Alerts: Sendable {
 
     subscript(about: String) -> Hold? { active.withLock { $0[about]?.hold } }
     var all: [Hold] { active.withLock { $0.all } }
+    var isEmpty: Bool { active.withLock(\.isEmpty) }
     var byName: [String: Hold] { active.withLock { $0.byName } }
 
     /// - Parameter changeKey: The part of the text whose change is worth a report; the whole text by default.

@@ -129,7 +129,7 @@ package final class Daemon: Sendable {
         let alerts = StatusCollector.StatusAlerts(
             troubles: Alerts { changes in signals.wake(for: changes) }, reportTroubles: Alerts(),
             unsureReleases: Alerts())
-        let stagingHolds = Alerts()
+        let stagingHolds = StagingHolds()
         let stateHealth = StateHealth(
             configuration: context.configuration, clocks: context.clocks, log: context.log, troubles: alerts.troubles)
         let locator = SourceLocator(context: context, folders: sources)

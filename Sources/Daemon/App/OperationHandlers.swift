@@ -44,7 +44,7 @@ struct OperationHandlers: Sendable {
         context: Context, lifecycle: DaemonPhase, stateHealth: StateHealth, sources: SourceFolders,
         secrets: SecretReader, mediaReading: MediaReading, live: LiveUploads, making: LiveStaging,
         bandwidth: BandwidthLimiter, ledger: Ledger, counters: Counters, alerts: StatusCollector.StatusAlerts,
-        stagingHolds: Alerts, traces: RequestTraces, reloader: ConfigurationReloader, views: UploadViews,
+        stagingHolds: StagingHolds, traces: RequestTraces, reloader: ConfigurationReloader, views: UploadViews,
         cache: EventCache, loops: Loops
     ) {
         let scheduler = loops.scheduler

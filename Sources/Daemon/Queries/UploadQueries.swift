@@ -12,7 +12,7 @@ struct UploadQueries: Sendable {
     let sources: SourceFolders
     let mediaReading: MediaReading
     let troubles: Alerts
-    let stagingHolds: Alerts
+    let stagingHolds: StagingHolds
 
     func list(_ query: ListQuery) async throws -> UploadPage {
         guard (1...1000).contains(query.limit) else { throw Refusal(.badRequest, "limit takes 1 to 1000") }
@@ -137,7 +137,7 @@ struct UploadQueries: Sendable {
             search.classHolds.append((upload, now.holds(on: upload)))
         }
         search.everythingWaits = troubles[Alerts.state] != nil
-        search.copiesWait = troubles["staging"] != nil || !stagingHolds.all.isEmpty
+        search.copiesWait = troubles["staging"] != nil || !stagingHolds.isEmpty
         return search.parts
     }
 }

@@ -12,7 +12,7 @@ struct UploadViews: Sendable {
     let stops: StopRequests
     let making: LiveStaging
     let troubles: Alerts
-    let stagingHolds: Alerts
+    let stagingHolds: StagingHolds
 
     /// For all views of one answer, which so describe the same moment.
     func builder() async -> UploadViewBuilder {
@@ -67,7 +67,7 @@ struct UploadViews: Sendable {
         facts.run = live[upload.id]
         facts.shouldPause = stops.shouldPause(upload.id)
         facts.copy = making[upload.asset]
-        facts.ofCopy = stagingHolds["\(upload.asset)"]
+        facts.ofCopy = stagingHolds[upload.asset]
         facts.ofStaging = troubles["staging"]
         facts.ofState = troubles[Alerts.state]
         if upload.state == .queued {

@@ -13,6 +13,20 @@ struct CopyDeferrals: Sendable {
         let exports: Bool
     }
 
+    /// A disk, as the files of a folder know it.
+    struct Disk: Hashable, Sendable {
+        let folder: String
+        /// The folder's path when its files were found.
+        let root: FilePath
+        let fileSystem: String?
+        let exports: Bool
+    }
+
+    private struct DiskFiles: Sendable {
+        let disk: Disk
+        let assets: Set<Int64>
+    }
+
     /// How long a file waits after a failure.
     struct Wait: Hashable, Sendable {
         let duration: Duration
@@ -25,7 +39,10 @@ struct CopyDeferrals: Sendable {
     /// The interval between tries of a staging folder that does not work or has no space.
     static let blockTime: Duration = .seconds(10)
 
-    private var entries = Deferrals<Int64, Source>(Backoff(first: .seconds(10), ceiling: .seconds(600)))
+    private static let backoff = Backoff(first: .seconds(10), ceiling: .seconds(600))
+    private var entries = Deferrals<Int64, Source>(Self.backoff)
+    /// Disks that are away, each with all of its files: there may be a hundred thousand.
+    private var disks = Deferrals<Disk, DiskFiles>(Self.backoff)
     /// How often in a row a file's source had changed when its copy was made.
     private var changes: [Int64: Int] = [:]
     /// Folders whose settings block all of their files.
@@ -35,18 +52,29 @@ struct CopyDeferrals: Sendable {
     /// The staging folder refused a copy: none is tried before this.
     private var blockedUntil: MonotonicTime?
 
-    var isEmpty: Bool { entries.isEmpty }
+    var isEmpty: Bool { entries.isEmpty && disks.isEmpty }
 
     /// The files that are not to be tried yet.
-    func waiting(at now: MonotonicTime) -> [Int64] { entries.waiting(at: now) }
+    func waiting(at now: MonotonicTime) -> Set<Int64> {
+        // The largest comes first, so that only the others are inserted.
+        let sets = disks.waiting(at: now).compactMap { disks.detail(of: $0)?.assets }.sorted { $0.count > $1.count }
+        var all = sets.first ?? []
+        for other in sets.dropFirst() { all.formUnion(other) }
+        return all.union(entries.waiting(at: now))
+    }
 
     /// The files whose time has come.
     func due(at now: MonotonicTime, exports: Bool) -> [Int64] {
         entries.due(at: now) { $0.exports == exports }
     }
 
-    /// Whether a file is not to be tried yet.
-    func isWaiting(_ asset: Int64, at now: MonotonicTime) -> Bool { entries.isWaiting(asset, at: now) }
+    /// The disks whose time has come, without those that have one of these files.
+    func disksDue(at now: MonotonicTime, exports: Bool, without assets: Set<Int64>) -> [Disk] {
+        disks.due(at: now) { $0.disk.exports == exports && $0.assets.isDisjoint(with: assets) }
+    }
+
+    /// Whether a disk is not to be tried yet.
+    func isWaiting(_ disk: Disk, at now: MonotonicTime) -> Bool { disks.isWaiting(disk, at: now) }
 
     /// Whether the staging folder has refused a copy shortly before.
     func isBlocked(at now: MonotonicTime) -> Bool { blockedUntil.map { $0 > now } ?? false }
@@ -59,7 +87,7 @@ struct CopyDeferrals: Sendable {
     /// - Parameter isTroubled: The staging folder has no space or does not work. Other programs may free space, without
     ///   notice.
     func nextDeadline(at now: MonotonicTime, isTroubled: Bool) -> Duration? {
-        let times = [entries.next, blockedUntil].compactMap(\.self)
+        let times = [entries.next, disks.next, blockedUntil].compactMap(\.self)
         // Never at once: a due file may lack space.
         let earliest = times.min().map { max(.seconds(1), $0.since(now)) }
         return isTroubled ? min(earliest ?? Self.blockTime, Self.blockTime) : earliest
@@ -73,9 +101,10 @@ struct CopyDeferrals: Sendable {
         return Wait(duration: wait, count: deferral.failures)
     }
 
-    /// Other files wait for the same reason as one that was tried, and as long.
-    mutating func wait(_ others: [Source], like tried: Int64) {
-        entries.follow(tried, others.map { ($0.asset, $0) })
+    /// A disk is away: all of its files wait, longer each time.
+    mutating func away(_ disk: Disk, _ assets: Set<Int64>, at now: MonotonicTime, jitter: Double) -> Duration {
+        entries.removeAll { asset, _ in assets.contains(asset) }
+        return disks.failed(disk, DiskFiles(disk: disk, assets: assets), at: now, jitter: jitter).wait
     }
 
     /// The source has changed while it was copied.
@@ -106,10 +135,14 @@ struct CopyDeferrals: Sendable {
         retry([folder], at: now)
     }
 
-    /// Ends the deferral of a file.
+    /// Ends the deferral of a file, and that of its disk, which is there again.
     mutating func end(_ asset: Int64, at now: MonotonicTime) {
         entries.remove(asset, at: now)
+        for disk in disks.keys(where: { $0.assets.contains(asset) }) { end(disk, at: now) }
     }
+
+    /// Ends the deferral of a disk.
+    mutating func end(_ disk: Disk, at now: MonotonicTime) { disks.remove(disk, at: now) }
 
     /// Forgets how often the source of a file has changed: it was copied, or never will be.
     mutating func forgetChanges(of asset: Int64) { changes[asset] = nil }
@@ -121,6 +154,7 @@ struct CopyDeferrals: Sendable {
     /// - Parameter folders: `nil` for all.
     mutating func retry(_ folders: Set<String>? = nil, at now: MonotonicTime) {
         entries.retry(at: now) { folders?.contains($0.folder) ?? true }
+        disks.retry(at: now) { folders?.contains($0.disk.folder) ?? true }
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.
@@ -143,16 +177,22 @@ struct CopyDeferrals: Sendable {
     }
 
     /// - Returns: Whether to wake the workers.
-    mutating func takeWake() -> Bool { entries.takeWake() }
+    mutating func takeWake() -> Bool {
+        let (one, other) = (entries.takeWake(), disks.takeWake())
+        return one || other
+    }
 }
 
 extension CopyDeferrals.Source {
     init(_ asset: AssetRecord) {
-        self.init(asset: asset.id, like: asset)
+        self.init(asset: asset.id, folder: asset.folder, exports: asset.stagingMode == .export)
     }
+}
 
-    /// Another file of the same folder.
-    init(asset: Int64, like other: AssetRecord) {
-        self.init(asset: asset, folder: other.folder, exports: other.stagingMode == .export)
+extension CopyDeferrals.Disk {
+    init(_ asset: AssetRecord) {
+        self.init(
+            folder: asset.folder, root: asset.root, fileSystem: asset.identity.fileSystem,
+            exports: asset.stagingMode == .export)
     }
 }

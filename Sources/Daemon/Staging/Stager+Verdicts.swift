@@ -172,14 +172,14 @@ extension Stager {
 
     /// A source that has changed during every copy is copied less and less often.
     private func backOff(_ asset: AssetRecord) {
-        _ = stagingHolds.clear("\(asset.id)")
+        stagingHolds.clear(asset.id)
         guard let wait = deferrals.changed(CopyDeferrals.Source(asset), at: context.clocks.monotonic()) else { return }
         let now = context.clocks.wall()
         let reason =
             "it had changed \(wait.count) times in a row while it was copied"
             + (asset.stagingMode == .export ? "; the command of `export` must not write to its source" : "")
-        _ = stagingHolds.set(
-            "\(asset.id)", Hold(.backoff, since: now, until: now.advanced(by: wait.duration), text: reason))
+        stagingHolds.set(
+            asset.id, Hold(.backoff, since: now, until: now.advanced(by: wait.duration), text: reason))
         if wait.shouldLog {
             context.log.warning(
                 "file changes during each copy; will copy it less often",
@@ -190,14 +190,17 @@ extension Stager {
     /// The files of a disk wait together: there may be a hundred thousand, and each would be looked for in vain.
     private func waitForDisk(_ asset: AssetRecord, _ reason: String) async throws {
         locator.diskIsAway(asset.folder, reason)
+        let disk = CopyDeferrals.Disk(asset)
         // Another file of the batch has found it.
-        if deferrals.isWaiting(asset.id, at: context.clocks.monotonic()) { return }
-        postpone(asset, .absent, reason, isReported: true)
-        guard try await blocking({ [locator] in locator.isDiskAway(of: asset) }) else { return }
-        let others = try await context.store.read { try $0.staging.waitingOnDisk(of: asset) }
-        deferrals.wait(others.map { CopyDeferrals.Source(asset: $0, like: asset) }, like: asset.id)
-        guard let hold = stagingHolds["\(asset.id)"] else { return }
-        for other in others { _ = stagingHolds.set("\(other)", hold) }
+        if deferrals.isWaiting(disk, at: context.clocks.monotonic()) { return }
+        guard try await blocking({ [locator] in locator.isDiskAway(of: asset) }) else {
+            return postpone(asset, .absent, reason, isReported: true)
+        }
+        let files = Set(try await context.store.read { try $0.staging.waitingOnDisk(of: asset) })
+        if files.isEmpty || deferrals.isWaiting(disk, at: context.clocks.monotonic()) { return }
+        let wait = deferrals.away(disk, files, at: context.clocks.monotonic(), jitter: Random.jitter())
+        let now = context.clocks.wall()
+        stagingHolds.set(disk, Hold(.absent, since: now, until: now.advanced(by: wait), text: reason), of: files)
     }
 
     // MARK: Exports that policy applies to
@@ -226,7 +229,7 @@ extension Stager {
                 "policy holds the command of `export`; the files of the folder wait",
                 ["folder": asset.folder, "reason": hold.text])
         }
-        _ = stagingHolds.set("\(asset.id)", hold)
+        stagingHolds.set(asset.id, hold)
     }
 
     /// Tries the exports that policy held and no longer holds.
@@ -253,8 +256,8 @@ extension Stager {
         let wait = deferrals.failed(
             CopyDeferrals.Source(asset), at: context.clocks.monotonic(), jitter: Random.jitter())
         let now = context.clocks.wall()
-        _ = stagingHolds.set(
-            "\(asset.id)", Hold(kind, since: now, until: now.advanced(by: wait.duration), text: reason))
+        stagingHolds.set(
+            asset.id, Hold(kind, since: now, until: now.advanced(by: wait.duration), text: reason))
         if !isReported, wait.shouldLog {
             context.log.warning(
                 "cannot stage a file yet; will retry",

@@ -17,8 +17,7 @@ actor Stager {
     /// Gives commands of exports with `network: policy` their part of the network.
     let policed: PolicedPrograms
     let troubles: Alerts
-    /// Reasons why single assets wait for their copy, by asset number.
-    let stagingHolds: Alerts
+    let stagingHolds: StagingHolds
     let signal: AsyncSignal
     /// Requests from `Watch` that a file settles again.
     let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
@@ -60,7 +59,7 @@ actor Stager {
 
     init(
         context: Context, stateHealth: StateHealth, locator: SourceLocator, mediaReading: MediaReading,
-        making: LiveStaging, policed: PolicedPrograms, troubles: Alerts, stagingHolds: Alerts, signals: WakeUps,
+        making: LiveStaging, policed: PolicedPrograms, troubles: Alerts, stagingHolds: StagingHolds, signals: WakeUps,
         reconsider: @escaping @Sendable (String, FilePath) -> Void
     ) {
         (self.context, self.stateHealth, self.locator) = (context, stateHealth, locator)
@@ -126,7 +125,7 @@ actor Stager {
         self.turns = turns
         let assets = try await context.store.read { [admission] tx in
             try tx.staging.waiting(
-                limit: Self.batchFiles, except: admission.copying.union(waiting), exports: exports, turns: turns)
+                limit: Self.batchFiles, except: waiting.union(admission.copying), exports: exports, turns: turns)
         }
         forgetDeferred(except: assets, exports, now)
         if assets.isEmpty && admission.isIdle {
@@ -215,12 +214,16 @@ actor Stager {
         for id in deferrals.due(at: now, exports: exports) where !kept.contains(id) && !admission.isUnderWay(id) {
             forgetDeferral(id)
         }
+        for disk in deferrals.disksDue(at: now, exports: exports, without: kept.union(admission.copying)) {
+            deferrals.end(disk, at: now)
+            stagingHolds.clear(disk)
+        }
     }
 
     /// Ends the deferral of an asset.
     func forgetDeferral(_ asset: Int64) {
         deferrals.end(asset, at: context.clocks.monotonic())
-        _ = stagingHolds.clear("\(asset)")
+        stagingHolds.clear(asset)
     }
 
     func clearTrouble() {

@@ -13,7 +13,7 @@ struct AttemptContext: Sendable {
     let stops: StopRequests
     let locator: SourceLocator
     /// Reasons why single assets wait for their source, by asset number.
-    let stagingHolds: Alerts
+    let stagingHolds: StagingHolds
     /// The programs of `before_upload` share it with hooks.
     let hookSlots: AsyncSemaphore
     let pendingApprovals: PendingApprovals

@@ -65,7 +65,7 @@ extension UploadAttempt {
                     return changed(reporter, isFinished: false)
                 case .restage?: return unreadable(error?.failure.message ?? "", reporter)
                 default:
-                    _ = shared.stagingHolds.clear("\(claim.asset.id)")
+                    shared.stagingHolds.clear(claim.asset.id)
                     return nil
                 }
             case .changed: return changed(reporter, isFinished: false)
@@ -148,11 +148,11 @@ extension UploadAttempt {
     private func wait(_ kind: Hold.Kind, _ code: Failure.Code, _ text: String, _ reporter: AttemptReporter) -> Verdict {
         let failure = Failure(.local, code: code, message: text, at: context.clocks.wall(), retryable: true)
         let now = context.clocks.wall()
-        let failures = shared.stagingHolds.count("\(claim.asset.id)")
+        let failures = shared.stagingHolds.count(claim.asset.id)
         let wait = Backoff(first: .seconds(10), ceiling: .seconds(600)).wait(
             afterFailures: failures + 1, jitter: Random.jitter())
         let isNew = shared.stagingHolds.set(
-            "\(claim.asset.id)", Hold(kind, since: now, until: now.advanced(by: wait), text: text))
+            claim.asset.id, Hold(kind, since: now, until: now.advanced(by: wait), text: text))
         if kind == .absent { shared.locator.diskIsAway(claim.asset.folder, text) }
         if isNew, kind != .absent {
             context.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])

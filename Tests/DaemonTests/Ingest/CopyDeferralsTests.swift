@@ -23,27 +23,42 @@ struct CopyDeferralsTests {
     @Test("a deferred file waits until its time, and its failures count on")
     func times() {
         var deferrals = deferrals()
-        #expect(Set(deferrals.waiting(at: now)) == [1, 2])
+        #expect(deferrals.waiting(at: now) == [1, 2])
         let later = now.advanced(by: .seconds(10))
         #expect(deferrals.waiting(at: later).isEmpty)
         #expect(Set(deferrals.due(at: later, exports: false)) == [1, 2])
         #expect(deferrals.due(at: later, exports: true).isEmpty)
         #expect(deferrals.failed(source(1), at: later, jitter: 1).count == 2)
         #expect(deferrals.failed(source(3), at: later, jitter: 1).count == 1)
-        #expect(Set(deferrals.waiting(at: later)) == [1, 3])
+        #expect(deferrals.waiting(at: later) == [1, 3])
     }
 
-    @Test("files that wait like another one are due with it, and the next wait of each is the longer one")
-    func followers() {
+    private func disk(_ fileSystem: String, in folder: String = "cam", exports: Bool = false) -> CopyDeferrals.Disk {
+        CopyDeferrals.Disk(folder: folder, root: "/drop", fileSystem: fileSystem, exports: exports)
+    }
+
+    @Test("the files of a disk that is away wait together, longer each time, until one of them is copied")
+    func disks() {
         var deferrals = deferrals()
+        #expect(deferrals.away(disk("a"), [2, 3, 4], at: now, jitter: 1) == .seconds(10))
+        #expect(deferrals.away(disk("b"), [5], at: now, jitter: 1) == .seconds(10))
+        #expect(deferrals.waiting(at: now) == [1, 2, 3, 4, 5])
+        #expect(deferrals.isWaiting(disk("a"), at: now) && !deferrals.isWaiting(disk("a", in: "door"), at: now))
         let later = now.advanced(by: .seconds(10))
-        #expect(deferrals.failed(source(1), at: later, jitter: 1).duration == .seconds(20))
-        deferrals.wait([source(1), source(2), source(3)], like: 1)
-        #expect(Set(deferrals.waiting(at: later)) == [1, 2, 3])
-        let due = now.advanced(by: .seconds(30))
-        #expect(Set(deferrals.due(at: due, exports: false)) == [1, 2, 3])
-        #expect(deferrals.failed(source(3), at: due, jitter: 1).duration == .seconds(40))
-        #expect(!deferrals.isWaiting(2, at: due) && deferrals.isWaiting(3, at: due))
+        #expect(deferrals.waiting(at: later).isEmpty)
+        #expect(deferrals.away(disk("a"), [3, 4], at: later, jitter: 1) == .seconds(20))
+        #expect(deferrals.waiting(at: later) == [3, 4])
+        #expect(deferrals.disksDue(at: later, exports: false, without: [9]) == [disk("b")])
+        #expect(deferrals.disksDue(at: later, exports: false, without: [5]).isEmpty)
+        #expect(deferrals.disksDue(at: later, exports: true, without: []).isEmpty)
+        #expect(deferrals.takeWake() == false)
+        deferrals.end(3, at: later)
+        #expect(deferrals.takeWake() == true)
+        #expect(deferrals.waiting(at: later).isEmpty)
+        #expect(deferrals.away(disk("a"), [4], at: later, jitter: 1) == .seconds(10))
+        deferrals.retry(["cam"], at: later)
+        #expect(deferrals.takeWake() == true)
+        #expect(deferrals.waiting(at: later).isEmpty)
     }
 
     @Test("the files of a folder whose disk is back are tried at once, and wake the workers")

@@ -1,0 +1,47 @@
+internal import Core
+internal import Synchronization
+
+/// Reasons why files wait for their copies, or for their sources where these are uploaded in place: those of single
+/// files, and one for all files of a disk that is away.
+final class StagingHolds: Sendable {
+    private struct DiskHold {
+        var hold: Hold
+        var assets: Set<Int64>
+    }
+
+    private let single = Alerts()
+    private let disks = Mutex<[CopyDeferrals.Disk: DiskHold]>([:])
+
+    /// The hold of an asset.
+    subscript(asset: Int64) -> Hold? {
+        let ofDisk = disks.withLock { disks in disks.values.first { $0.assets.contains(asset) }?.hold }
+        return ofDisk ?? single["\(asset)"]
+    }
+
+    var isEmpty: Bool { disks.withLock(\.isEmpty) && single.isEmpty }
+
+    /// - Returns: Whether this hold is new.
+    @discardableResult
+    func set(_ asset: Int64, _ hold: Hold) -> Bool { single.set("\(asset)", hold) }
+
+    /// How often the hold of a single asset was set since it came.
+    func count(_ asset: Int64) -> Int { single.count("\(asset)") }
+
+    /// Ends the hold of an asset, and that of its disk, which is there again.
+    func clear(_ asset: Int64) {
+        _ = single.clear("\(asset)")
+        disks.withLock { disks in disks = disks.filter { !$0.value.assets.contains(asset) } }
+    }
+
+    /// All files of a disk wait. The hold keeps its first time, however often it is set.
+    func set(_ disk: CopyDeferrals.Disk, _ hold: Hold, of assets: Set<Int64>) {
+        disks.withLock { disks in
+            let since = disks[disk]?.hold.since ?? hold.since
+            disks[disk] = DiskHold(
+                hold: Hold(hold.kind, since: since, until: hold.until, text: hold.text), assets: assets)
+        }
+    }
+
+    /// No file of the disk waits any more.
+    func clear(_ disk: CopyDeferrals.Disk) { disks.withLock { $0[disk] = nil } }
+}
