@@ -6,7 +6,7 @@ import zlib
 
 from playwright.sync_api import expect
 
-from support import PageTest
+from support import PageTest, hide
 
 
 class RecordingTest(PageTest):
@@ -86,6 +86,20 @@ class ThumbnailTest(RecordingTest):
         new = self.daemon.receive({"name": "brand-new.mp4"}, 10)["uploads"][0]["id"]
         self.wait(lambda: new in self.asked, "the newest is asked for")
         self.assertEqual([each for each in self.asked[len(first):] if each in first], [])
+
+    def test_those_that_waited_when_the_tab_was_hidden_are_asked_for_when_it_is_seen(self):
+        answer, gate = self.answer, threading.Event()
+        self.addCleanup(gate.set)
+        self.answer = lambda reference: gate.wait(20) and answer(reference)
+        page = self.sign_in("queue")
+        self.wait(lambda: self.running == 2, "two pictures are loading")
+        page.wait_for_timeout(300)
+        hide(page, True)
+        gate.set()
+        self.wait(lambda: self.running == 0, "they are there")
+        self.assertEqual(len(self.asked), 2)
+        hide(page, False)
+        self.wait(lambda: len(self.asked) > 4, "the others are asked for")
 
     def test_the_drawer_shows_a_large_one(self):
         page = self.sign_in("queue")

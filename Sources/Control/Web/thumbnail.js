@@ -31,6 +31,7 @@ function mayAsk(id) {
 /** Asks for the pictures in view that may be asked for by now. */
 function askAgain() {
   for (const thumbnail of seen) thumbnail.show(true);
+  loadNext();
 }
 
 subscribe("stale", () => {
@@ -135,8 +136,10 @@ export class Thumbnail {
     const id = this.id;
     this.loader = loader;
     loader.load(thumbnailAddress(id), async (picture) => {
+      // Its row was taken away, and may come back.
+      if (picture && !this.node.clientWidth) return this.release();
       const bitmap = picture && await createImageBitmap(picture, scaled(picture, this.node)).catch(() => null);
-      if (this.id === id && this.loader) this.ended(bitmap);
+      if (this.id === id && this.loader === loader) this.ended(bitmap);
       else bitmap?.close();
     });
   }

@@ -35,6 +35,8 @@ struct ActiveAlerts: Sendable, RecordsChanges {
         return true
     }
 
+    mutating func clear(where isMeant: (String) -> Bool) { active = active.filter { !isMeant($0.key) } }
+
     /// - Returns: Whether there was an obstacle.
     mutating func clear(_ about: String) -> Bool {
         if active.removeValue(forKey: about) == nil { return false }

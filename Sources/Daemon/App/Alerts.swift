@@ -26,6 +26,9 @@ final class Alerts: Sendable {
     /// How often the obstacle was met since it came.
     func count(_ about: String) -> Int { active.withLock { $0[about]?.count ?? 0 } }
 
+    /// Ends many obstacles of which no loop waits for the end.
+    func clear(where isMeant: (String) -> Bool) { active.withLock { $0.clear(where: isMeant) } }
+
     /// - Returns: Whether there was an obstacle.
     func clear(_ about: String) -> Bool { change { $0.clear(about) } }
 

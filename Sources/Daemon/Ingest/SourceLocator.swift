@@ -64,14 +64,21 @@ struct SourceLocator: Sendable {
         return MountCheck(folders[rule.path], [rule.requirement]).missing()
     }
 
-    /// Whether the disk of an asset is not at the folder itself, so that none of its files are there. Its file may be
-    /// away alone: where another file system is mounted over a part of the folder. Waits for the disk.
+    /// Whether the disk of an asset is not at the folder itself, so that none of its files are there. Otherwise its file
+    /// may be away alone: where another file system is mounted over a part of the folder, or is not mounted below it.
+    /// Waits for the disk.
     func isDiskAway(of asset: AssetRecord) -> Bool {
         if requirementMissing(of: asset) != nil || missing(asset) != nil { return true }
         do throws(SystemError) {
             let root = try source(of: asset).folder.open()
             guard let home = asset.identity.fileSystem else { return false }
-            return FileSystems().identity(of: root, device: try root.status(at: "").device)?.name != home
+            if FileSystems().identity(of: root, device: try root.status(at: "").device)?.name == home { return false }
+            // The directory of a mount below the folder would exist without it.
+            var below = asset.path.relative
+            while !below.parent.isEmpty { below = below.parent }
+            if below == asset.path.relative { return true }
+            do throws(SystemError) { _ = try root.folder(below) } catch { return error.isMissing }
+            return false
         } catch { return true }
     }
 

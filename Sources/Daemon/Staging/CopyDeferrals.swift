@@ -73,6 +73,11 @@ struct CopyDeferrals: Sendable {
         disks.due(at: now) { $0.disk.exports == exports && $0.assets.isDisjoint(with: assets) }
     }
 
+    /// Whether a file waits with its disk, which is not to be tried yet.
+    func isWaiting(_ asset: Int64, with disk: Disk, at now: MonotonicTime) -> Bool {
+        disks.isWaiting(disk, at: now) && disks.detail(of: disk)?.assets.contains(asset) == true
+    }
+
     /// Whether a disk is not to be tried yet.
     func isWaiting(_ disk: Disk, at now: MonotonicTime) -> Bool { disks.isWaiting(disk, at: now) }
 
@@ -101,7 +106,7 @@ struct CopyDeferrals: Sendable {
         return Wait(duration: wait, count: deferral.failures)
     }
 
-    /// A disk is away: all of its files wait, longer each time.
+    /// A disk is away: all of its files wait, longer each time, and none for itself any more.
     mutating func away(_ disk: Disk, _ assets: Set<Int64>, at now: MonotonicTime, jitter: Double) -> Duration {
         entries.removeAll { asset, _ in assets.contains(asset) }
         return disks.failed(disk, DiskFiles(disk: disk, assets: assets), at: now, jitter: jitter).wait
@@ -135,9 +140,13 @@ struct CopyDeferrals: Sendable {
         retry([folder], at: now)
     }
 
-    /// Ends the deferral of a file, and that of its disk, which is there again.
+    /// Ends the deferral of a file.
     mutating func end(_ asset: Int64, at now: MonotonicTime) {
         entries.remove(asset, at: now)
+    }
+
+    /// A file was read: its disk is there again.
+    mutating func endDisk(of asset: Int64, at now: MonotonicTime) {
         for disk in disks.keys(where: { $0.assets.contains(asset) }) { end(disk, at: now) }
     }
 

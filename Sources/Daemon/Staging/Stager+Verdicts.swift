@@ -17,7 +17,7 @@ extension Stager {
                 switch result {
                 case .ready: break
                 case .failed(let error): try await handle(error, asset)
-                case .away(let reason): try await waitForDisk(asset, reason)
+                case .away(let reason): try await waitForDisk(asset, reason, isOfAll: true)
                 case .held(let hold): wait(asset, for: hold)
                 }
             }
@@ -64,6 +64,8 @@ extension Stager {
         if !stray.isEmpty { try await blocking { for asset in stray { try staging.remove(asset.stagedName) } } }
         for (asset, content) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
+            deferrals.endDisk(of: asset.id, at: context.clocks.monotonic())
+            stagingHolds.clearDisk(of: asset.id)
             deferrals.forgetChanges(of: asset.id)
             _ = troubles.clear(Self.trouble(of: asset.folder))
             if repeats.contains(asset.id) {
@@ -124,7 +126,7 @@ extension Stager {
             )
         case .unreadable(let error):
             if let reason = try await blocking({ [locator] in locator.absence(of: asset, after: error) }) {
-                return try await waitForDisk(asset, reason)
+                return try await waitForDisk(asset, reason, isOfAll: true)
             }
             postpone(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
         case .cannotShare(_, let error): cannotShare(error, asset)
@@ -188,19 +190,29 @@ extension Stager {
     }
 
     /// The files of a disk wait together: there may be a hundred thousand, and each would be looked for in vain.
-    private func waitForDisk(_ asset: AssetRecord, _ reason: String) async throws {
+    ///
+    /// - Parameter isOfAll: The reason applies to all files of the disk; `false`: this is to be found out.
+    private func waitForDisk(_ asset: AssetRecord, _ reason: String, isOfAll: Bool = false) async throws {
         locator.diskIsAway(asset.folder, reason)
         let disk = CopyDeferrals.Disk(asset)
         // Another file of the batch has found it.
-        if deferrals.isWaiting(disk, at: context.clocks.monotonic()) { return }
-        guard try await blocking({ [locator] in locator.isDiskAway(of: asset) }) else {
+        if deferrals.isWaiting(asset.id, with: disk, at: context.clocks.monotonic()) { return }
+        let before = retries
+        if !isOfAll, !(try await blocking({ [locator] in locator.isDiskAway(of: asset) })) {
             return postpone(asset, .absent, reason, isReported: true)
         }
         let files = Set(try await context.store.read { try $0.staging.waitingOnDisk(of: asset) })
-        if files.isEmpty || deferrals.isWaiting(disk, at: context.clocks.monotonic()) { return }
-        let wait = deferrals.away(disk, files, at: context.clocks.monotonic(), jitter: Random.jitter())
-        let now = context.clocks.wall()
-        stagingHolds.set(disk, Hold(.absent, since: now, until: now.advanced(by: wait), text: reason), of: files)
+        // The disk may be there by now: the file is tried again at once.
+        if retries != before { return }
+        let now = context.clocks.monotonic()
+        // It was recorded after the others had begun to wait, or is not to be copied any more.
+        if deferrals.isWaiting(disk, at: now) || !files.contains(asset.id) {
+            if deferrals.isWaiting(asset.id, with: disk, at: now) { return }
+            return postpone(asset, .absent, reason, isReported: true)
+        }
+        let wait = deferrals.away(disk, files, at: now, jitter: Random.jitter())
+        let since = context.clocks.wall()
+        stagingHolds.set(disk, Hold(.absent, since: since, until: since.advanced(by: wait), text: reason), of: files)
     }
 
     // MARK: Exports that policy applies to
@@ -243,6 +255,7 @@ extension Stager {
     /// The disk of these folders is present again: copies that waited for it are tried at once.
     func retry(_ folders: Set<String>) {
         deferrals.retry(folders, at: context.clocks.monotonic())
+        retries += 1
     }
 
     /// The staging folder refused a copy, so it would refuse the next: all copies wait a little.

@@ -31,6 +31,8 @@ actor Stager {
     /// Flags that stop the copying of a batch, by its assets.
     private var stops: [Int64: StopFlag] = [:]
     var deferrals = CopyDeferrals() { didSet { if deferrals.takeWake() { signal.signal() } } }
+    /// How often files that wait were to be tried at once. A file that was found missing before is tried again.
+    var retries = 0
     /// Turns of the folders, so that a folder with many files does not delay another's. Continues where the last run
     /// stopped; `nil` before that is read.
     private var turns: FolderTurns?
@@ -315,6 +317,7 @@ actor Stager {
 
     /// The settings changed: a folder that refused a copy is tried again, and so is a command that was missing.
     func reconsiderSpace() {
+        retries += 1
         // Errors in settings that remain are reported again; those of removed folders are not.
         for folder in deferrals.settingsChanged(at: context.clocks.monotonic()) {
             _ = troubles.clear(Self.trouble(of: folder))

@@ -12,10 +12,10 @@ final class StagingHolds: Sendable {
     private let single = Alerts()
     private let disks = Mutex<[CopyDeferrals.Disk: DiskHold]>([:])
 
-    /// The hold of an asset.
+    /// The hold of an asset. One of its own is newer than that of its disk, which ended all that its files had then.
     subscript(asset: Int64) -> Hold? {
-        let ofDisk = disks.withLock { disks in disks.values.first { $0.assets.contains(asset) }?.hold }
-        return ofDisk ?? single["\(asset)"]
+        single["\(asset)"]
+            ?? disks.withLock { disks in disks.values.first { $0.assets.contains(asset) }?.hold }
     }
 
     var isEmpty: Bool { disks.withLock(\.isEmpty) && single.isEmpty }
@@ -27,14 +27,17 @@ final class StagingHolds: Sendable {
     /// How often the hold of a single asset was set since it came.
     func count(_ asset: Int64) -> Int { single.count("\(asset)") }
 
-    /// Ends the hold of an asset, and that of its disk, which is there again.
-    func clear(_ asset: Int64) {
-        _ = single.clear("\(asset)")
+    /// Ends the hold of an asset.
+    func clear(_ asset: Int64) { _ = single.clear("\(asset)") }
+
+    /// A file was read: its disk is there again.
+    func clearDisk(of asset: Int64) {
         disks.withLock { disks in disks = disks.filter { !$0.value.assets.contains(asset) } }
     }
 
     /// All files of a disk wait. The hold keeps its first time, however often it is set.
     func set(_ disk: CopyDeferrals.Disk, _ hold: Hold, of assets: Set<Int64>) {
+        single.clear(where: { Int64($0).map(assets.contains) ?? false })
         disks.withLock { disks in
             let since = disks[disk]?.hold.since ?? hold.since
             disks[disk] = DiskHold(

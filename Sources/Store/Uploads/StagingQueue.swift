@@ -82,10 +82,7 @@ package struct StagingQueue<Access> {
     package func waiting(
         limit: Int, except: Set<Int64>, exports: Bool = false, turns: FolderTurns = FolderTurns()
     ) throws -> [AssetRecord] {
-        let waiting =
-            exports
-            ? "asset INDEXED BY asset_to_export WHERE state = 'arrived' AND keeping = 'export'"
-            : "asset INDEXED BY asset_to_copy WHERE state = 'arrived' AND keeping <> 'export'"
+        let waiting = waitingFiles(exports: exports)
         func folder(behind last: String) throws -> String? {
             try tx.connection.first(
                 "SELECT folder FROM \(waiting) AND folder > ?1 ORDER BY folder LIMIT 1", [.text(last)]
@@ -107,17 +104,21 @@ package struct StagingQueue<Access> {
         return found
     }
 
+    /// The table and the condition of files that wait to be copied.
+    private func waitingFiles(exports: Bool) -> String {
+        exports
+            ? "asset INDEXED BY asset_to_export WHERE state = 'arrived' AND keeping = 'export'"
+            : "asset INDEXED BY asset_to_copy WHERE state = 'arrived' AND keeping <> 'export'"
+    }
+
     /// All files that wait to be copied from the disk of this one in the same way: by a command, or not.
     package func waitingOnDisk(of asset: AssetRecord) throws -> [Int64] {
         try tx.connection.all(
             """
-            SELECT id FROM asset WHERE state = 'arrived' AND folder = ?1 AND root = ?2 AND file_system IS ?3
-            AND (keeping = 'export') = ?4
+            SELECT id FROM \(waitingFiles(exports: asset.stagingMode == .export))
+            AND folder = ?1 AND root = ?2 AND file_system IS ?3
             """,
-            [
-                .text(asset.folder), .blob(asset.root.bytes), asset.identity.fileSystem.map { .text($0) } ?? .null,
-                .integer(asset.stagingMode == .export ? 1 : 0),
-            ]
+            [.text(asset.folder), .blob(asset.root.bytes), asset.identity.fileSystem.map { .text($0) } ?? .null]
         ) { $0.integer(0) }
     }
 

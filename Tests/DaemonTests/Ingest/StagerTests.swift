@@ -201,6 +201,25 @@ struct StagerTests {
         #expect(Set(away.map { scene.parts.stagingHolds[$0]?.until }).count == 1)
     }
 
+    @Test("a file that is recorded while its disk is away, and the others of the disk wait, waits too")
+    func lateAway() async throws {
+        let scene = try await Scene()
+        func record(_ name: String) async throws -> Int64 {
+            let file = try await scene.record(name, size: 10, fileSystem: "a card that is not there")
+            try Files.remove(file.path)
+            return try #require(try await scene.parts.store.read { try $0.uploads.find(file.upload) }?.asset)
+        }
+        let first = try await record("first")
+        let stager = scene.parts.stager()
+        let running = Task { try await stager.run() }
+        defer { running.cancel() }
+        try await eventually("the first waits") { scene.parts.stagingHolds[first] != nil }
+        let until = scene.parts.stagingHolds[first]?.until
+        let second = try await record("second")
+        try await eventually("the second waits") { scene.parts.stagingHolds[second]?.kind == .absent }
+        #expect(scene.parts.stagingHolds[first]?.until == until)
+    }
+
     @Test("a deleted staging folder is created again")
     func folderRemoved() async throws {
         let scene = try await Scene()
