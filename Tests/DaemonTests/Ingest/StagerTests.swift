@@ -216,6 +216,7 @@ struct StagerTests {
         try await eventually("the first waits") { scene.parts.stagingHolds[first] != nil }
         let until = scene.parts.stagingHolds[first]?.until
         let second = try await record("second")
+        scene.parts.signals.staging.signal()
         try await eventually("the second waits") { scene.parts.stagingHolds[second]?.kind == .absent }
         #expect(scene.parts.stagingHolds[first]?.until == until)
     }
