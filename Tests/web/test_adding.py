@@ -315,11 +315,24 @@ class AddingTest(PageTest):
             network.send("Input.dispatchDragEvent", {"type": "dragOver", "x": 300, "y": 300, "data": data})
             return cover.is_visible()
 
-        network.send("Input.dispatchDragEvent", {"type": "dragEnter", "x": 300, "y": 300, "data": data})
-        # A browser repeats it, and drops only where the page has said that it takes files.
-        self.wait(is_over, "the page takes the files")
-        self.wait(is_over, "it still does")
-        network.send("Input.dispatchDragEvent", {"type": "drop", "x": 300, "y": 300, "data": data})
+        def is_dropped():
+            network.send("Input.dispatchDragEvent", {"type": "dragEnter", "x": 300, "y": 300, "data": data})
+            # A browser repeats it, and drops only where the page has said that it takes files.
+            self.wait(is_over, "the page takes the files")
+            self.wait(is_over, "it still does")
+            network.send("Input.dispatchDragEvent", {"type": "drop", "x": 300, "y": 300, "data": data})
+            # A busy browser may lose it: then it has told the page nothing after a second.
+            return self.page.evaluate("""() => new Promise((resolve) => {
+              setTimeout(() => resolve(window.isDropped), 1000);
+              if (window.isDropped) resolve(true);
+              addEventListener("drop", () => resolve(true), { capture: true, once: true });
+            })""")
+
+        self.page.evaluate("""() => {
+          window.isDropped = false;
+          addEventListener("drop", () => { window.isDropped = true; }, { capture: true, once: true });
+        }""")
+        self.wait(is_dropped, "the page gets the files")
 
     def test_a_name_with_a_blank_a_plus_and_marks_of_an_address_stays_as_it_is(self):
         name = "a b+c&d=e#f%20 \u00fc.mp4"
