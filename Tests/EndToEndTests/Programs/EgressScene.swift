@@ -8,6 +8,8 @@ final class EgressScene {
     let network: NetworkEndToEndTests.Scene
     let port: Int
     private let server: Child
+    /// The last test event, which says why its program did not start.
+    private var last: Trial?
     var fixture: DaemonFixture { network.fixture }
     /// What the program prints.
     var output: FilePath { fixture.folder.path.appending("said") }
@@ -94,7 +96,11 @@ final class EgressScene {
     /// The proxy of the program that waits, with its credentials; and its process.
     func lease() async throws -> (address: String, port: String, pid: String) {
         let folder = fixture.folder.path
-        return try await eventually("the program waits") {
+        func told() -> String {
+            let words = try? last.map { try $0.child.standardOutput() + $0.child.standardError() }
+            return "\(words ?? "no test event"); \(fixture.lastWords())"
+        }
+        return try await eventually("the program waits; \(told())") {
             guard try FileStatus.ifPresent(at: folder.appending("lease")) != nil else { return nil }
             func line(_ name: String) throws -> String {
                 String(decoding: try Files.read(folder.appending(FilePath(name)), limit: 4096), as: UTF8.self)
@@ -160,7 +166,9 @@ final class EgressScene {
         let child = try Child(
             fixture.binary, ["hook", "tell", "--json", "--config", fixture.config.display], output: folder,
             errors: FilePath(bytes: folder.bytes + Array(".err".utf8)))
-        return Trial(child: child)
+        let trial = Trial(child: child)
+        last = trial
+        return trial
     }
 
     /// The output of `sluice check --json`, in the network of the daemon.
