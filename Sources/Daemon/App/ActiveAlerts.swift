@@ -35,7 +35,9 @@ struct ActiveAlerts: Sendable, RecordsChanges {
         return true
     }
 
-    mutating func clear(where isMeant: (String) -> Bool) { active = active.filter { !isMeant($0.key) } }
+    mutating func clear(where isMeant: (String) -> Bool) {
+        for about in active.keys where isMeant(about) { _ = clear(about) }
+    }
 
     /// - Returns: Whether there was an obstacle.
     mutating func clear(_ about: String) -> Bool {

@@ -26,13 +26,13 @@ final class Alerts: Sendable {
     /// How often the obstacle was met since it came.
     func count(_ about: String) -> Int { active.withLock { $0[about]?.count ?? 0 } }
 
-    /// Ends many obstacles of which no loop waits for the end.
-    func clear(where isMeant: (String) -> Bool) { active.withLock { $0.clear(where: isMeant) } }
+    /// Ends the obstacles with such subjects.
+    func clear(where isMeant: (String) -> Bool) { change { $0.clear(where: isMeant) } }
 
     /// - Returns: Whether there was an obstacle.
     func clear(_ about: String) -> Bool { change { $0.clear(about) } }
 
-    private func change(_ body: (inout ActiveAlerts) -> Bool) -> Bool {
+    private func change<Answer>(_ body: (inout ActiveAlerts) -> Answer) -> Answer {
         let (answer, changes) = active.withLock { alerts in (body(&alerts), alerts.takeChanges()) }
         if !changes.isEmpty { wake(changes) }
         return answer

@@ -68,7 +68,7 @@ struct SourceLocator: Sendable {
     /// may be away alone: where another file system is mounted over a part of the folder, or is not mounted below it.
     /// Waits for the disk.
     func isDiskAway(of asset: AssetRecord) -> Bool {
-        if requirementMissing(of: asset) != nil || missing(asset) != nil { return true }
+        if missing(asset) != nil { return true }
         do throws(SystemError) {
             let root = try source(of: asset).folder.open()
             guard let home = asset.identity.fileSystem else { return false }
