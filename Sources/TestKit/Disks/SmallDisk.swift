@@ -81,5 +81,12 @@ package struct Filler: Sendable {
     }
 
     /// Releases the space.
-    package func remove() throws(SystemError) { try Files.removeIfPresent(path) }
+    package func remove() throws(SystemError) {
+        // A program that another test starts may still have the file open, as a copy of this process has between fork(2)
+        // and execve(2): the removal alone would release the space only after that.
+        if try FileStatus.ifPresent(at: path) != nil {
+            try Descriptor.open(path, for: .updating).setSize(0, named: path)
+        }
+        try Files.removeIfPresent(path)
+    }
 }
