@@ -184,7 +184,8 @@ extension StagingArea {
         } catch {
             switch error.code {
             case ENOENT, ENOTDIR, EACCES, EPERM, ENOEXEC, ELOOP, ENAMETOOLONG, E2BIG:
-                throw .noCommand("`\(export.program)` cannot be started: \(error.reason)")
+                throw .noCommand(
+                    "`\(export.program)` cannot be started: \(error.reason)", isOfAll: error.code != E2BIG)
             default: throw .commandEnded("`\(export.program)` cannot be started now: \(error.reason)")
             }
         }

@@ -18,7 +18,9 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
     /// `staging.copy: reflink` is set, and blocks of this source cannot be shared with the staging folder.
     case cannotShare(FilePath, SystemError)
     /// The command of an export cannot be started: no source is at fault.
-    case noCommand(String)
+    ///
+    /// - Parameter isOfAll: It can be started for no file; `false` where its arguments are too long.
+    case noCommand(String, isOfAll: Bool)
     /// The command could not make a file from this source.
     case commandFailed(code: Failure.Code, String)
     /// The command was ended by a signal, or the machine had too little memory or space for it: it may be tried again.
@@ -48,7 +50,7 @@ package enum StagingError: Error, Sendable, CustomStringConvertible {
         switch self {
         case .changed(let path): "\(path.display) changed while it was copied"
         case .missing(let path): "\(path.display) no longer exists"
-        case .noCommand(let text), .commandFailed(_, let text), .commandEnded(let text): text
+        case .noCommand(let text, _), .commandFailed(_, let text), .commandEnded(let text): text
         case .stopped(let path): "the copy of \(path.display) was stopped"
         case .unreadable(let error), .full(let error), .broken(let error), .tooLarge(let error),
             .cannotShare(_, let error):

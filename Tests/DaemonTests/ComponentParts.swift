@@ -93,6 +93,9 @@ struct ComponentParts {
         Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
+                absentDisks: AbsentDisks(
+                    context: context, locator: locator, holds: stagingHolds, stateHealth: stateHealth,
+                    signal: signals.disks),
                 hookSlots: AsyncSemaphore(slots: Hooks.slots) { [signals] in signals.wake(for: .notices) },
                 pendingApprovals: PendingApprovals(),
                 counters: counters,

@@ -153,7 +153,7 @@ struct ExportTests {
                     command: try CommandWords(["no-such-program-anywhere", "{input}", "{output}"]), output: "a.mp4",
                     timeout: .seconds(9), minSize: 1, folder: "cam", relative: "a"), digestsSource: false)
         }
-        guard case .noCommand(let text)? = missing else {
+        guard case .noCommand(let text, isOfAll: true)? = missing else {
             Issue.record("\(String(describing: missing))")
             return
         }

@@ -13,6 +13,8 @@ extension Failure {
         case alternative
         /// A quota leaves less than its next request needs.
         case quota
+        /// Its source is read in place, and is away with its disk.
+        case absence
 
         /// - Returns: `nil` for the code of any other failure.
         package init?(_ code: Code) {
@@ -27,6 +29,7 @@ extension Failure {
             case .newerSource: .sourceChanged
             case .alternative: .superseded
             case .quota: .shortOfQuota
+            case .absence: .sourceAbsent
             }
         }
     }

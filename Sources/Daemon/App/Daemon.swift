@@ -135,6 +135,8 @@ package final class Daemon: Sendable {
         let locator = SourceLocator(context: context, folders: sources)
         let (live, making) = (LiveUploads(clocks: context.clocks), LiveStaging(clocks: context.clocks))
         let stops = StopRequests()
+        let absentDisks = AbsentDisks(
+            context: context, locator: locator, holds: stagingHolds, stateHealth: stateHealth, signal: signals.disks)
         let ledger = Ledger(
             store: context.store, clocks: context.clocks, log: context.log, settings: context.settings,
             counters: counters, counting: signals.counting)
@@ -157,7 +159,8 @@ package final class Daemon: Sendable {
         let scheduler = Scheduler(
             attempts: AttemptContext(
                 context: context, live: live, stops: stops, locator: locator, stagingHolds: stagingHolds,
-                hookSlots: hookSlots, pendingApprovals: PendingApprovals(), counters: counters,
+                absentDisks: absentDisks, hookSlots: hookSlots, pendingApprovals: PendingApprovals(),
+                counters: counters,
                 learned: LearnedFacts(
                     context: context, live: live, stateHealth: stateHealth, transport: transport)),
             sendingLimits: SendingLimits(ledger: ledger, bandwidth: bandwidth), stateHealth: stateHealth,
@@ -198,6 +201,7 @@ package final class Daemon: Sendable {
             onReturn: {
                 locator.disksAreBack($0)
                 await stager.retry($0)
+                try await absentDisks.recordReturn(of: $0)
                 try await releaser.retry($0)
             })
         let views = UploadViews(
@@ -245,7 +249,7 @@ package final class Daemon: Sendable {
         let loops: [@Sendable () async throws -> Void] = [
             { try await stager.run() }, { try await scheduler.run() }, { try await releaser.run() },
             { try await retention.run() }, { try await grouping.run() }, { try await reading.run() },
-            { try await media.run() },
+            { try await media.run() }, { try await absentDisks.run() },
             { try await removals.run() }, { try await reports.run() }, { try await cleaner.run() },
             { try await maintenance.run() }, { try await hooks.run() }, { try await reloader.followCards() },
             { try await questions.run() }, { try await interfaces.run() },

@@ -67,6 +67,7 @@ struct OnceRun: Sendable {
         if OnceRun.mayProgress(states, by: last) { return true }
         let deadlines = [
             try await scheduler.nextDeadline(), await stager.nextDeadline(), await releaser.nextDeadline(),
+            scheduler.attempts.absentDisks.nextDeadline(),
         ]
         return deadlines.contains { $0.map { now.advanced(by: $0) <= last } ?? false }
     }

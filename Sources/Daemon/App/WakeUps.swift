@@ -25,6 +25,8 @@ struct WakeUps: Sendable {
     let maintenance = AsyncSignal()
     /// Folders of removable media may have a new state.
     let media = AsyncSignal()
+    /// A disk is away, and is to be looked for.
+    let disks = AsyncSignal()
     /// File systems were mounted or unmounted: cards may be there, or gone.
     let mounts = AsyncSignal()
     /// Work has ended and entered a list, from which it is to be removed later.

@@ -17,9 +17,9 @@ actor Releaser {
     let writers: any WriterDetecting
     /// Requests from `Watch` that a file settles again.
     private let reconsider: @Sendable (_ folder: String, _ relative: FilePath) -> Void
-    /// Assets whose source cannot be released now, with their folders.
-    var deferred = Deferrals<Int64, String>(Backoff(first: .seconds(10), ceiling: .seconds(1800)))
-
+    var deferrals = ReleaseDeferrals() { didSet { if deferrals.takeWake() { signal.signal() } } }
+    /// How often disks were reported to be back.
+    private var returns = 0
     /// Folders for which it was logged that their moves are copies.
     private var copiedFolders: Set<String> = []
     /// The error of the last pass, which is logged once.
@@ -69,7 +69,8 @@ actor Releaser {
 
     /// The disk of these folders is present again: their releases are tried at once, and their failures are forgotten.
     func retry(_ folders: Set<String>) async throws {
-        deferred.removeAll { _, folder in folders.contains(folder) }
+        deferrals.end(of: folders)
+        returns += 1
         // The commit wakes the loop.
         try await context.store.write { try $0.releases.clearNotes(of: folders) }
     }
@@ -81,16 +82,18 @@ actor Releaser {
             let after = cursor
             let found = try await context.store.read { try $0.releases.dueAssets(limit: Self.page, after: after) }
             guard let last = found.last else {
-                deferred.removeAll { asset, _ in !seen.contains(asset) }
+                deferrals.forget(except: seen)
                 return
             }
             seen.formUnion(found)
             cursor = last
             let now = context.clocks.monotonic()
             // Only assets that are due are read: an absent disk may have deferred a hundred thousand.
-            let due = found.filter { !deferred.isWaiting($0, at: now) }
+            let due = found.filter { !deferrals.isWaiting($0, at: now) }
             for some in due.pieces(of: Self.together) where !Task.isCancelled {
-                try await release(context.store.read { try $0.releases.releasable(Array(some)) })
+                // Those before them may have found that their disk is away.
+                let left = some.filter { !deferrals.isWaiting($0, at: context.clocks.monotonic()) }
+                try await release(context.store.read { try $0.releases.releasable(left) })
             }
         }
     }
@@ -156,7 +159,7 @@ actor Releaser {
         try await blocking { for name in names { try staging.remove(name) } }
         try await context.store.write { tx in try tx.releases.finish(ends.map { ($0.asset.id, $0.source) }, note: note)
         }
-        for (asset, _) in ends { deferred.remove(asset.id, at: context.clocks.monotonic()) }
+        for (asset, _) in ends { deferrals.end(asset.id, at: context.clocks.monotonic()) }
     }
 
     /// The reason why a source stays though no upload of it is to come.
@@ -207,7 +210,7 @@ actor Releaser {
         let why = isReceived ? "it has no other source" : "its source is gone or has changed"
         let note = "it was uploaded to no destination, and \(why): its copy is \(place.display)"
         try await context.store.write { try $0.releases.finish(asset.id, .kept, note: note, isChanged: isChanged) }
-        deferred.remove(asset.id, at: context.clocks.monotonic())
+        deferrals.end(asset.id, at: context.clocks.monotonic())
         context.log.warning(
             "kept the copy of a file that was uploaded to no destination, because \(why)",
             ["path": asset.path.display, "copy": place.display])
@@ -228,19 +231,22 @@ actor Releaser {
     }
 
     private func release(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws {
+        let before = returns
         switch try await releaseSource(asset, act) {
         case .waits: return
         case .away(let reason):
             try await removeCopy(asset)
-            try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
-            locator.diskIsAway(asset.folder, reason)
-            try await postpone(asset, reason, isReported: true)
+            if asset.state != .dropped {
+                try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
+            }
+            // If the disk has come back meanwhile, the next cycle tries it.
+            if returns == before { try await waitForDisk(asset, reason) }
         case .over(let state, let note, let isChanged):
             try await removeCopy(asset)
             // One record for both: after a crash before it, the next run finds source and copy gone and writes it then.
             try await context.store.write { try $0.releases.finish(asset.id, state, note: note, isChanged: isChanged) }
             report(asset, state, note)
-            deferred.remove(asset.id, at: context.clocks.monotonic())
+            deferrals.end(asset.id, at: context.clocks.monotonic())
             if isChanged { settleAgain(asset) }
         }
     }
@@ -331,8 +337,7 @@ actor Releaser {
             return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
             let until = context.clocks.monotonic().advanced(by: time)
-            deferred.set(
-                Deferrals.Deferral(until: until, failures: deferred.failures(of: asset.id), asset.folder), of: asset.id)
+            deferrals.wait(asset, until: until)
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
             try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }
@@ -359,9 +364,7 @@ actor Releaser {
     }
 
     private func postpone(_ asset: AssetRecord, _ reason: String, isReported: Bool = false) async throws {
-        let deferral = deferred.failed(
-            asset.id, asset.folder, at: context.clocks.monotonic(), jitter: Random.jitter()
-        ).deferral
+        let deferral = deferrals.failed(asset, at: context.clocks.monotonic(), jitter: Random.jitter())
         try await note(reason, asset)
         if !isReported, deferral.shouldLog {
             context.log.warning(
@@ -370,10 +373,20 @@ actor Releaser {
         }
     }
 
-    func nextDeadline() -> Duration? {
-        // Never at once: an asset may have left the list meanwhile.
-        deferred.next.map { max(.seconds(1), $0.since(context.clocks.monotonic())) }
+    private func waitForDisk(_ asset: AssetRecord, _ reason: String) async throws {
+        locator.diskIsAway(asset.folder, reason)
+        if !deferrals.isDiskAway(of: asset, at: context.clocks.monotonic()) {
+            let before = returns
+            let isAway = try await blocking { [locator] in locator.isDiskAway(of: asset) }
+            if returns != before { return }
+            // Only this source is away.
+            if !isAway { return try await postpone(asset, reason, isReported: true) }
+        }
+        deferrals.waitForDisk(asset, at: context.clocks.monotonic(), jitter: Random.jitter())
+        try await note(reason, asset)
     }
+
+    func nextDeadline() -> Duration? { deferrals.nextDeadline(at: context.clocks.monotonic()) }
 
     private func note(_ reason: String, _ asset: AssetRecord) async throws {
         guard asset.sourceNote != reason else { return }

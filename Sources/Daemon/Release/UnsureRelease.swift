@@ -38,7 +38,7 @@ extension Releaser {
     func reevaluate(_ folders: Set<String>) async throws {
         if folders.isEmpty { return }
         for folder in folders { _ = unsureReleases.clear(folder) }
-        deferred.removeAll { _, folder in folders.contains(folder) }
+        deferrals.end(of: folders)
         try await reviewKept(of: folders)
     }
 

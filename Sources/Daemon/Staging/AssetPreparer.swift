@@ -83,7 +83,7 @@ struct AssetPreparer: Sendable {
             guard let export = exports[asset.id] else {
                 throw .noCommand(
                     "it was found while the folder had an `export`, which is no longer configured: restore it, "
-                        + "or cancel its uploads")
+                        + "or cancel its uploads", isOfAll: true)
             }
             begin(asset, .exporting)
             let made = try staging.export(

@@ -13,20 +13,6 @@ struct CopyDeferrals: Sendable {
         let exports: Bool
     }
 
-    /// A disk, as the files of a folder know it.
-    struct Disk: Hashable, Sendable {
-        let folder: String
-        /// The folder's path when its files were found.
-        let root: FilePath
-        let fileSystem: String?
-        let exports: Bool
-    }
-
-    private struct DiskFiles: Sendable {
-        let disk: Disk
-        let assets: Set<Int64>
-    }
-
     /// How long a file waits after a failure.
     struct Wait: Hashable, Sendable {
         let duration: Duration
@@ -42,7 +28,7 @@ struct CopyDeferrals: Sendable {
     private static let backoff = Backoff(first: .seconds(10), ceiling: .seconds(600))
     private var entries = Deferrals<Int64, Source>(Self.backoff)
     /// Disks that are away, each with all of its files: there may be a hundred thousand.
-    private var disks = Deferrals<Disk, DiskFiles>(Self.backoff)
+    private var disks = Deferrals<DiskWork, DiskFiles>(Self.backoff)
     /// How often in a row a file's source had changed when its copy was made.
     private var changes: [Int64: Int] = [:]
     /// Folders whose settings block all of their files.
@@ -69,17 +55,17 @@ struct CopyDeferrals: Sendable {
     }
 
     /// The disks whose time has come, without those that have one of these files.
-    func disksDue(at now: MonotonicTime, exports: Bool, without assets: Set<Int64>) -> [Disk] {
-        disks.due(at: now) { $0.disk.exports == exports && $0.assets.isDisjoint(with: assets) }
+    func disksDue(at now: MonotonicTime, exports: Bool, without assets: Set<Int64>) -> [DiskWork] {
+        disks.due(at: now) { ($0.disk.kind == .export) == exports && $0.assets.isDisjoint(with: assets) }
     }
 
     /// Whether a file waits with its disk, which is not to be tried yet.
-    func isWaiting(_ asset: Int64, with disk: Disk, at now: MonotonicTime) -> Bool {
+    func isWaiting(_ asset: Int64, with disk: DiskWork, at now: MonotonicTime) -> Bool {
         disks.isWaiting(disk, at: now) && disks.detail(of: disk)?.assets.contains(asset) == true
     }
 
     /// Whether a disk is not to be tried yet.
-    func isWaiting(_ disk: Disk, at now: MonotonicTime) -> Bool { disks.isWaiting(disk, at: now) }
+    func isWaiting(_ disk: DiskWork, at now: MonotonicTime) -> Bool { disks.isWaiting(disk, at: now) }
 
     /// Whether the staging folder has refused a copy shortly before.
     func isBlocked(at now: MonotonicTime) -> Bool { blockedUntil.map { $0 > now } ?? false }
@@ -106,8 +92,8 @@ struct CopyDeferrals: Sendable {
         return Wait(duration: wait, count: deferral.failures)
     }
 
-    /// A disk is away: all of its files wait, longer each time, and none for itself any more.
-    mutating func away(_ disk: Disk, _ assets: Set<Int64>, at now: MonotonicTime, jitter: Double) -> Duration {
+    /// All files of a disk wait, longer each time, and none for itself any more.
+    mutating func away(_ disk: DiskWork, _ assets: Set<Int64>, at now: MonotonicTime, jitter: Double) -> Duration {
         entries.removeAll { asset, _ in assets.contains(asset) }
         return disks.failed(disk, DiskFiles(disk: disk, assets: assets), at: now, jitter: jitter).wait
     }
@@ -151,7 +137,7 @@ struct CopyDeferrals: Sendable {
     }
 
     /// Ends the deferral of a disk.
-    mutating func end(_ disk: Disk, at now: MonotonicTime) { disks.remove(disk, at: now) }
+    mutating func end(_ disk: DiskWork, at now: MonotonicTime) { disks.remove(disk, at: now) }
 
     /// Forgets how often the source of a file has changed: it was copied, or never will be.
     mutating func forgetChanges(of asset: Int64) { changes[asset] = nil }
@@ -195,13 +181,5 @@ struct CopyDeferrals: Sendable {
 extension CopyDeferrals.Source {
     init(_ asset: AssetRecord) {
         self.init(asset: asset.id, folder: asset.folder, exports: asset.stagingMode == .export)
-    }
-}
-
-extension CopyDeferrals.Disk {
-    init(_ asset: AssetRecord) {
-        self.init(
-            folder: asset.folder, root: asset.root, fileSystem: asset.identity.fileSystem,
-            exports: asset.stagingMode == .export)
     }
 }

@@ -129,10 +129,10 @@ extension Stager {
                 return try await waitForDisk(asset, reason, isOfAll: true)
             }
             postpone(asset, .backoff, "cannot read the source: \(error); \(advice(error, asset))")
-        case .cannotShare(_, let error): cannotShare(error, asset)
-        case .noCommand(let text):
-            hold(
-                asset, .backoff,
+        case .cannotShare(_, let error): try await cannotShare(error, asset)
+        case .noCommand(let text, let isOfAll):
+            try await hold(
+                asset, .backoff, isOfAll: isOfAll,
                 "export of folder \(asset.folder): \(text); install it or correct export.command, and reload")
         case .commandEnded(let text): postpone(asset, .backoff, text)
         case .commandFailed(let code, let text):
@@ -142,10 +142,10 @@ extension Stager {
         }
     }
 
-    private func cannotShare(_ error: SystemError, _ asset: AssetRecord) {
+    private func cannotShare(_ error: SystemError, _ asset: AssetRecord) async throws {
         let staging = context.staging.folder.display
-        hold(
-            asset, .disk,
+        try await hold(
+            asset, .disk, isOfAll: error.isOfFileSystem,
             "copy: reflink is set for folder \(asset.folder), and its files cannot share blocks with \(staging): \(error.reason); "
                 + (error.crossesFileSystems
                     ? "they are on different file systems: put staging.path on that of the folder, or set copy: auto"
@@ -163,13 +163,16 @@ extension Stager {
     /// The name of an obstacle that concerns a whole folder.
     static func trouble(of folder: String) -> String { "staging of \(folder)" }
 
-    /// Like ``postpone(_:_:_:isReported:)``, for an error in the folder's settings: reported once for all of its files.
-    private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String) {
+    /// Files wait for an error in their folder's settings, which is reported once.
+    ///
+    /// - Parameter isOfAll: It concerns all files of the disk, which wait together.
+    private func hold(_ asset: AssetRecord, _ kind: Hold.Kind, isOfAll: Bool, _ reason: String) async throws {
         deferrals.block(folder: asset.folder)
         if troubles.set(Self.trouble(of: asset.folder), Hold(kind, since: context.clocks.wall(), text: reason)) {
             context.log.error("files of a folder wait to be staged", ["folder": asset.folder, "reason": reason])
         }
-        postpone(asset, kind, reason, isReported: true)
+        if !isOfAll { return postpone(asset, kind, reason, isReported: true) }
+        try await waitTogether(asset, kind, reason, since: retries)
     }
 
     /// A source that has changed during every copy is copied less and less often.
@@ -189,30 +192,39 @@ extension Stager {
         }
     }
 
-    /// The files of a disk wait together: there may be a hundred thousand, and each would be looked for in vain.
+    /// A disk is away, or a file of it.
     ///
     /// - Parameter isOfAll: The reason applies to all files of the disk; `false`: this is to be found out.
     private func waitForDisk(_ asset: AssetRecord, _ reason: String, isOfAll: Bool = false) async throws {
         locator.diskIsAway(asset.folder, reason)
-        let disk = CopyDeferrals.Disk(asset)
-        // Another file of the batch has found it.
-        if deferrals.isWaiting(asset.id, with: disk, at: context.clocks.monotonic()) { return }
         let before = retries
+        if deferrals.isWaiting(asset.id, with: DiskWork(staging: asset), at: context.clocks.monotonic()) { return }
         if !isOfAll, !(try await blocking({ [locator] in locator.isDiskAway(of: asset) })) {
             return postpone(asset, .absent, reason, isReported: true)
         }
+        try await waitTogether(asset, .absent, reason, since: before)
+    }
+
+    /// The files of a disk wait together: there may be a hundred thousand, and each would be tried in vain.
+    ///
+    /// - Parameter before: The number of retries when the reason was found.
+    private func waitTogether(_ asset: AssetRecord, _ kind: Hold.Kind, _ reason: String, since before: Int) async throws
+    {
+        let disk = DiskWork(staging: asset)
+        // Another file of the batch has found it.
+        if deferrals.isWaiting(asset.id, with: disk, at: context.clocks.monotonic()) { return }
         let files = Set(try await context.store.read { try $0.staging.waitingOnDisk(of: asset) })
-        // The disk may be there by now: the file is tried again at once.
+        // The reason may be over by now: the file is tried again at once.
         if retries != before { return }
         let now = context.clocks.monotonic()
         // It was recorded after the others had begun to wait, or is not to be copied any more.
         if deferrals.isWaiting(disk, at: now) || !files.contains(asset.id) {
             if deferrals.isWaiting(asset.id, with: disk, at: now) { return }
-            return postpone(asset, .absent, reason, isReported: true)
+            return postpone(asset, kind, reason, isReported: true)
         }
         let wait = deferrals.away(disk, files, at: now, jitter: Random.jitter())
         let since = context.clocks.wall()
-        stagingHolds.set(disk, Hold(.absent, since: since, until: since.advanced(by: wait), text: reason), of: files)
+        stagingHolds.set(disk, Hold(kind, since: since, until: since.advanced(by: wait), text: reason), of: files)
     }
 
     // MARK: Exports that policy applies to

@@ -10,7 +10,7 @@ final class StagingHolds: Sendable {
     }
 
     private let single = Alerts()
-    private let disks = Mutex<[CopyDeferrals.Disk: DiskHold]>([:])
+    private let disks = Mutex<[DiskWork: DiskHold]>([:])
 
     /// The hold of an asset. One of its own is newer than that of its disk, which ended all that its files had then.
     subscript(asset: Int64) -> Hold? {
@@ -35,16 +35,25 @@ final class StagingHolds: Sendable {
         disks.withLock { disks in disks = disks.filter { !$0.value.assets.contains(asset) } }
     }
 
-    /// All files of a disk wait. The hold keeps its first time, however often it is set.
-    func set(_ disk: CopyDeferrals.Disk, _ hold: Hold, of assets: Set<Int64>) {
+    /// All files of a disk wait. The hold keeps its first time, however often it is set, while its kind is the same.
+    func set(_ disk: DiskWork, _ hold: Hold, of assets: Set<Int64>) {
         single.clear(where: { Int64($0).map(assets.contains) ?? false })
         disks.withLock { disks in
-            let since = disks[disk]?.hold.since ?? hold.since
+            let known = disks[disk]?.hold
+            let since = known?.kind == hold.kind ? known?.since ?? hold.since : hold.since
             disks[disk] = DiskHold(
                 hold: Hold(hold.kind, since: since, until: hold.until, text: hold.text), assets: assets)
         }
     }
 
+    /// More files of a disk wait; the others of it have this hold too from now on.
+    func add(_ assets: Set<Int64>, to disk: DiskWork, _ hold: Hold) {
+        set(disk, hold, of: disks.withLock { $0[disk]?.assets ?? [] }.union(assets))
+    }
+
+    /// The files of a disk wait until another time.
+    func extend(_ disk: DiskWork, until time: WallTime) { disks.withLock { $0[disk]?.hold.until = time } }
+
     /// No file of the disk waits any more.
-    func clear(_ disk: CopyDeferrals.Disk) { disks.withLock { $0[disk] = nil } }
+    func clear(_ disk: DiskWork) { disks.withLock { $0[disk] = nil } }
 }

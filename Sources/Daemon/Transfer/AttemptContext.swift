@@ -14,6 +14,7 @@ struct AttemptContext: Sendable {
     let locator: SourceLocator
     /// Reasons why single assets wait for their source, by asset number.
     let stagingHolds: StagingHolds
+    let absentDisks: AbsentDisks
     /// The programs of `before_upload` share it with hooks.
     let hookSlots: AsyncSemaphore
     let pendingApprovals: PendingApprovals

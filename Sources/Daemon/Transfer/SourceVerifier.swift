@@ -66,6 +66,8 @@ extension UploadAttempt {
                 case .restage?: return unreadable(error?.failure.message ?? "", reporter)
                 default:
                     shared.stagingHolds.clear(claim.asset.id)
+                    // An error leaves the other uploads of the disk waiting, as they are; the next one ends that.
+                    try? await shared.absentDisks.recordRead(claim.asset)
                     return nil
                 }
             case .changed: return changed(reporter, isFinished: false)
@@ -121,8 +123,7 @@ extension UploadAttempt {
             return copyLost()
         case .there: return wait(.absent, .sourceAbsent, "the source was missing for a moment", reporter)
         case .away:
-            return wait(
-                .absent, .sourceAbsent,
+            return await waitForDisk(
                 "\(claim.asset.root.display) is not mounted as it was when the file was found, and it is uploaded in place",
                 reporter)
         }
@@ -134,7 +135,7 @@ extension UploadAttempt {
         if let error = error as? SystemError,
             let reason = try? await blocking({ [locator = shared.locator] in locator.absence(of: asset, after: error) })
         {
-            return wait(.absent, .sourceAbsent, "\(reason), and the file is uploaded in place", reporter)
+            return await waitForDisk("\(reason), and the file is uploaded in place", isOfAll: true, reporter)
         }
         return unreadable("\(error)", reporter)
     }
@@ -143,6 +144,21 @@ extension UploadAttempt {
         wait(
             .backoff, .sourceUnreadable, "cannot read the source, which is uploaded in place: \(reason)", reporter
         )
+    }
+
+    /// - Parameter isOfAll: The reason applies to all files of the disk; `false`: this is to be found out.
+    private func waitForDisk(_ reason: String, isOfAll: Bool = false, _ reporter: AttemptReporter) async -> Verdict {
+        let (asset, locator) = (claim.asset, shared.locator)
+        // The closure throws nothing.
+        let isAway = isOfAll ? true : (try? await blocking { locator.isDiskAway(of: asset) }) ?? false
+        // If the wait of the others cannot be stored, neither can that of this upload, which is reported.
+        guard isAway, let end = try? await shared.absentDisks.wait(asset, reason) else {
+            return wait(.absent, .sourceAbsent, reason, reporter)
+        }
+        locator.diskIsAway(asset.folder, reason)
+        return held(
+            Failure(.local, code: .sourceAbsent, message: reason, at: context.clocks.wall(), retryable: true),
+            until: end, reporter)
     }
 
     private func wait(_ kind: Hold.Kind, _ code: Failure.Code, _ text: String, _ reporter: AttemptReporter) -> Verdict {
@@ -157,8 +173,10 @@ extension UploadAttempt {
         if isNew, kind != .absent {
             context.log.warning("upload waits for its source", ["id": claim.upload.id, "reason": text])
         }
-        return Verdict(
-            outcome: .held(failure, until: context.clocks.monotonic().advanced(by: wait)), failure: failure,
-            wasAnswered: reporter.wasAnswered)
+        return held(failure, until: context.clocks.monotonic().advanced(by: wait), reporter)
+    }
+
+    private func held(_ failure: Failure, until time: MonotonicTime, _ reporter: AttemptReporter) -> Verdict {
+        Verdict(outcome: .held(failure, until: time), failure: failure, wasAnswered: reporter.wasAnswered)
     }
 }

@@ -130,6 +130,9 @@ extension SystemError {
     /// FICLONE was refused because these two files can never share blocks: they are on different file systems, or on
     /// one without the feature (ioctl_ficlonerange(2)).
     package var refusesSharing: Bool { [EXDEV, EOPNOTSUPP, ENOTTY, EINVAL, ENOSYS].contains(code) }
+    /// The same, for all files of the two file systems. EINVAL may be about these two files alone: on Btrfs, one of them has
+    /// no checksums.
+    package var isOfFileSystem: Bool { code == EXDEV || code == EOPNOTSUPP }
     /// EIO and similar: the error comes from the disk, and a person has to check it.
     package var isOfDisk: Bool {
         [EIO, ENODEV, ENXIO, EREMOTEIO, EUCLEAN, ESHUTDOWN, ENOMEDIUM, ENOTCONN].contains(code)

@@ -55,6 +55,54 @@ extension RetryWaits where Access == Writing {
         }
     }
 
+    /// The queued uploads in place from the disk of this file wait until `time`, except those that wait for reasons of
+    /// their own.
+    ///
+    /// - Parameter before: The time until which uploads wait for the disk already.
+    /// - Returns: The files of those that wait until `time` from now on.
+    package func waitForDisk(
+        of asset: AssetRecord, until time: MonotonicTime, before: MonotonicTime?
+    ) throws -> [Int64] {
+        try tx.connection.all(
+            """
+            UPDATE upload SET backoff_until = ?1
+            WHERE state = 'queued' AND (backoff_until <= ?2 OR backoff_until = ?3) AND backoff_until <> ?1
+            AND asset IN (
+                SELECT id FROM asset INDEXED BY asset_in_place WHERE keeping = 'in-place' AND state = 'staged'
+                AND folder = ?4 AND file_system IS ?5 AND root = ?6)
+            RETURNING asset
+            """,
+            [
+                .integer(time.nanoseconds), .integer(tx.clocks.monotonic().nanoseconds),
+                before.map { .integer($0.nanoseconds) } ?? .null, .text(asset.folder),
+                asset.identity.fileSystem.map { .text($0) } ?? .null, .blob(asset.root.bytes),
+            ]
+        ) { $0.integer(0) }
+    }
+
+    /// Ends the waits that were set until exactly this time.
+    package func end(until time: MonotonicTime) throws {
+        try tx.connection.run(
+            """
+            UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
+            WHERE backoff_until > 0 AND backoff_until = ?1 AND state = 'queued'
+            """, [.integer(time.nanoseconds)])
+        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
+    }
+
+    /// Ends the waits of uploads from these folders whose last failure had this cause.
+    package func end(from folders: Set<String>, becauseOf cause: Failure.Cause) throws {
+        for folder in folders {
+            try tx.connection.run(
+                """
+                UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
+                WHERE backoff_until > 0 AND folder = ?1 AND state = 'queued' AND ?2 =
+                (SELECT json_extract(body, '$.code') FROM failure WHERE upload = upload.id ORDER BY id DESC LIMIT 1)
+                """, [.text(folder), .text(cause.code.rawValue)])
+            if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
+        }
+    }
+
     /// Ends the waits of these uploads.
     package func end(of ids: [String]) throws {
         for id in ids { try tx.connection.run("UPDATE upload SET backoff_until = 0 WHERE id = ?1", [.text(id)]) }

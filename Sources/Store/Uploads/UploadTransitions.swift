@@ -125,7 +125,7 @@ extension UploadTransitions where Access == Writing {
             switch failure?.cause {
             case .age: .expired
             case .alternative: .superseded
-            case .rejection, .newerSource, .quota, nil: .cancelled
+            case .rejection, .newerSource, .quota, .absence, nil: .cancelled
             }
         try move(upload, by: .cancelled, because: failure?.code.rawValue, as: end)
         try tx.history.record(upload, .cancelled, code: failure?.code)

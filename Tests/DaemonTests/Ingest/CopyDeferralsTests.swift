@@ -33,8 +33,8 @@ struct CopyDeferralsTests {
         #expect(deferrals.waiting(at: later) == [1, 3])
     }
 
-    private func disk(_ fileSystem: String, in folder: String = "cam", exports: Bool = false) -> CopyDeferrals.Disk {
-        CopyDeferrals.Disk(folder: folder, root: "/drop", fileSystem: fileSystem, exports: exports)
+    private func disk(_ fileSystem: String, in folder: String = "cam", exports: Bool = false) -> DiskWork {
+        DiskWork(kind: exports ? .export : .staging, folder: folder, root: "/drop", fileSystem: fileSystem)
     }
 
     @Test("the files of a disk that is away wait together, longer each time, until one of them is copied")

@@ -211,9 +211,68 @@ struct InPlaceTests {
         #expect(shown.attempt == 0)
         #expect(scene.remote.objects.isEmpty)
         try Files.rename(elsewhere, to: cam)
-        _ = try await scene.daemon.resume(Selection(ids: [id]))
         try await scene.reach(.completed, [id])
         #expect(try await scene.daemon.show(id).upload.holds.isEmpty)
+        try await scene.stop()
+    }
+
+    @Test(
+        "of many uploads in place whose disk is away few are tried, all wait with the reason, and all go when it is back"
+    )
+    func manyAway() async throws {
+        let scene = try await scene()
+        _ = try await scene.daemon.pause(Selection(all: true))
+        var ids: [String] = []
+        for number in 0..<100 { ids.append(try await scene.add("\(number).mp4", size: 500 + number)) }
+        try await scene.reach(.queued, ids)
+        let cam = scene.folder.path.appending("cam")
+        let elsewhere = scene.folder.path.appending("elsewhere")
+        try Files.rename(cam, to: elsewhere)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        let other = try await scene.add("other.mp4", in: "solo")
+        try await scene.reach(.completed, [other])
+        try await eventually("all wait for the disk") {
+            for id in ids
+            where try await !scene.daemon.show(id).upload.holds.contains(where: { $0.kind.known == .absent }) {
+                return false
+            }
+            return true
+        }
+        var tried = 0
+        for id in ids where try await row(scene, id).failure != nil { tried += 1 }
+        // As many as may run at the same time, and those of one more turn.
+        #expect((1...16).contains(tried))
+        #expect(scene.remote.objects.count == 1)
+        try Files.rename(elsewhere, to: cam)
+        try await scene.reach(.completed, ids)
+        #expect(scene.remote.objects.count == 101)
+        for id in ids { #expect(try await scene.daemon.show(id).upload.holds.isEmpty) }
+        try await scene.stop()
+    }
+
+    @Test("an upload of a disk that is away is cancelled, and the others of the disk go when it is back")
+    func awayCancelled() async throws {
+        let scene = try await scene()
+        _ = try await scene.daemon.pause(Selection(all: true))
+        var ids: [String] = []
+        for number in 0..<10 { ids.append(try await scene.add("\(number).mp4", size: 500 + number)) }
+        try await scene.reach(.queued, ids)
+        let cam = scene.folder.path.appending("cam")
+        let elsewhere = scene.folder.path.appending("elsewhere")
+        try Files.rename(cam, to: elsewhere)
+        _ = try await scene.daemon.resume(Selection(all: true))
+        try await eventually("one has found the disk away") {
+            for id in ids where try await row(scene, id).failure?.code == .sourceAbsent { return true }
+            return false
+        }
+        try await scene.isRunning(0)
+        var cancelled: Set<String> = []
+        for id in ids where try await row(scene, id).failure != nil { cancelled.insert(id) }
+        _ = try await scene.daemon.cancel(Selection(ids: Array(cancelled)))
+        try Files.rename(elsewhere, to: cam)
+        try await scene.reach(.completed, ids.filter { !cancelled.contains($0) })
+        try await scene.reach(.cancelled, Array(cancelled))
+        #expect(scene.remote.objects.count == ids.count - cancelled.count)
         try await scene.stop()
     }
 

@@ -84,8 +84,56 @@ struct ReleaserTests {
         #expect(reads.values.reduce(0, +) == 1)
     }
 
-    private static func parts(in folder: TemporaryFolder) async throws -> ComponentParts {
-        let clocks = SystemClocks()
+    @Test("sources of a disk that is away are tried once each, then one for all, and all when it is back")
+    func together() async throws {
+        let folder = TemporaryFolder()
+        let clocks = ManualClocks()
+        let parts = try await Self.parts(in: folder, clocks)
+        let drop = folder.path.appending("drop")
+        let elsewhere = folder.path.appending("elsewhere")
+        var away: [Int64] = []
+        for number in 0..<300 {
+            let path = try folder.write(FilePath("drop/\(number).mp4"), Self.content)
+            away.append(try await Self.complete(path, of: drop, in: parts))
+        }
+        try Files.rename(drop, to: elsewhere)
+        let releaser = Self.releaser(parts)
+        let running = Task { try await releaser.run() }
+        defer { running.cancel() }
+        for asset in away {
+            try await eventually("the copy is gone and the reason is recorded") {
+                let record = try await parts.store.read { try $0.assets.find(asset) }
+                return record?.state == .dropped && record?.sourceNote != nil
+            }
+        }
+        func tries() async -> Int {
+            await parts.store.statementCosts(.runs).filter { $0.key.hasSuffix("WHERE id = ?1 AND due = 1") }.values
+                .reduce(0, +)
+        }
+        _ = await tries()
+        clocks.advance(by: .seconds(60))
+        parts.signals.release.signal()
+        var count = 0
+        try await eventually("the disk has been looked for") {
+            count += await tries()
+            return count > 0
+        }
+        // One piece of the list, and no more.
+        #expect(count <= 64)
+        try Files.rename(elsewhere, to: drop)
+        try await releaser.retry(["cam"])
+        parts.signals.release.signal()
+        for asset in away {
+            try await eventually("the source has been released") {
+                try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .released
+            }
+        }
+        #expect(try Files.names(in: drop).isEmpty)
+    }
+
+    private static func parts(
+        in folder: TemporaryFolder, _ clocks: any Clocks = SystemClocks()
+    ) async throws -> ComponentParts {
         let staging = StagingArea(folder: folder.path.appending("staging"))
         try staging.prepare()
         let settings = Settings(

@@ -201,6 +201,21 @@ struct StagerTests {
         #expect(Set(away.map { scene.parts.stagingHolds[$0]?.until }).count == 1)
     }
 
+    @Test("of many files whose command for exports is missing few are tried, and all wait with the reason")
+    func manyWithoutCommand() async throws {
+        let scene = try await Scene()
+        var assets: [Int64] = []
+        for number in 0..<300 {
+            let file = try await scene.record("\(number)", size: 10, stagingMode: .export)
+            let asset = try await scene.parts.store.read { try $0.uploads.find(file.upload) }?.asset
+            assets.append(try #require(asset))
+        }
+        try await scene.stage(until: "all wait") {
+            assets.allSatisfy { scene.parts.stagingHolds[$0]?.text.contains("no longer configured") == true }
+        }
+        #expect(Set(assets.map { scene.parts.stagingHolds[$0]?.until }).count == 1)
+    }
+
     @Test("a file that is recorded while its disk is away, and the others of the disk wait, waits too")
     func lateAway() async throws {
         let scene = try await Scene()
