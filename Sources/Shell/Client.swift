@@ -44,11 +44,18 @@ extension Invocation {
 /// Ids and keys are text. An operand is a path if it begins with `/` or a dot, contains bytes that no id or key has, or
 /// is the name of a file in the person's current folder. A path is sent absolute and as it is shown. If there is no
 /// such file, an escaped name was copied from the output.
-func reference(_ operand: FilePath) throws -> String {
+func reference(_ operand: FilePath) throws -> String { try reference(operand, isMeant: \.isRegular) }
+
+/// The same, where the name of a folder counts like that of a file.
+func referenceOrFolder(_ operand: FilePath) throws -> String {
+    try reference(operand) { $0.isRegular || $0.isDirectory }
+}
+
+private func reference(_ operand: FilePath, isMeant: (FileStatus) -> Bool) throws -> String {
     let isNamed = operand.isAbsolute || operand.bytes.starts(with: "./".utf8) || operand.bytes.starts(with: "../".utf8)
     let path = try absolute(operand)
     // An operand that cannot be read is not meant as a file; the daemon says whether it knows it.
-    if let status = try? FileStatus.ifPresent(at: path), status.isRegular { return path.display }
+    if let status = try? FileStatus.ifPresent(at: path), isMeant(status) { return path.display }
     guard isNamed || operand.text == nil else { return operand.lossyText }
     if let shown = operand.text.flatMap({ FilePath(display: $0) }) { return try absolute(shown).display }
     return path.display

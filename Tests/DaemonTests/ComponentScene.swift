@@ -65,11 +65,13 @@ struct ComponentScene {
 
     /// Records a file as if it had settled.
     ///
-    /// - Parameter fileSystem: As in ``FileIdentity/fileSystem``; `nil` for an unknown one.
+    /// - Parameters:
+    ///   - fileSystem: As in ``FileIdentity/fileSystem``; `nil` for an unknown one.
+    ///   - changed: Its ctime; by default the time of the clocks.
     /// - Returns: The id of its upload to `nas`.
     func record(
         _ relative: FilePath, in folder: String = "cam", key: String? = nil, context: [String: String] = [:],
-        size: Int64 = 100, on fileSystem: String? = nil
+        size: Int64 = 100, on fileSystem: String? = nil, changed: Int64? = nil
     ) async throws -> String {
         let root = self.folder.path.appending(FilePath(folder))
         let modified = clocks.wall().milliseconds * 1_000_000
@@ -77,7 +79,8 @@ struct ComponentScene {
             file: SettledFile(
                 folder: folder, root: root, relative: relative,
                 status: FileStatus(
-                    device: 0, inode: 1, size: size, modified: modified, changed: modified, born: nil, mode: 0o100600),
+                    device: 0, inode: 1, size: size, modified: modified, changed: changed ?? modified, born: nil,
+                    mode: 0o100600),
                 identity: FileIdentity(
                     folder: folder, relative: relative, size: size, modified: modified, inode: nil, born: nil,
                     fileSystem: fileSystem), settledBy: .quiet),

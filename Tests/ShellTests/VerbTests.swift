@@ -262,6 +262,16 @@ struct VerbTests {
         #expect(try reference(FilePath(up + file.bytes.map { String(UnicodeScalar($0)) }.joined())) == file.display)
     }
 
+    @Test("where folders are accepted, the name of an existing one is a path")
+    func referencesOfFolders() throws {
+        let name = try #require(
+            try Files.names(in: try absolute("")).first { name in
+                try FileStatus(at: try absolute(name)).isDirectory && name.text?.hasPrefix(".") == false
+            })
+        #expect(try referenceOrFolder(name) == absolute(name).display)
+        #expect(try reference(name) == name.text)
+    }
+
     @Test("events are followed until the reader closes the pipe")
     func events() async throws {
         try await withDaemon { daemon, socket in

@@ -65,6 +65,16 @@ class ThumbnailTest(RecordingTest):
         for colour, expected in zip(colours, ((60 + tone, 111, 190 - tone // 2), (50 + tone // 3, 102, 75))):
             self.assertLess(max(abs(one - other) for one, other in zip(colour, (*expected, 255))), 12)
 
+    def test_a_picture_is_drawn_again_when_its_place_has_more_pixels(self):
+        page = self.sign_in("queue")
+        picture = page.locator(".row .thumbnail.loaded canvas").first
+        self.assertEqual(picture.evaluate("node => node.width"), 68)
+        size = page.viewport_size
+        page.context.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", {
+            **size, "deviceScaleFactor": 2, "mobile": False})
+        self.wait(lambda: picture.evaluate("node => node.width") == 135, "the picture has the pixels of the screen")
+        self.assertTrue(picture.is_visible())
+
     def test_few_are_asked_for_at_a_time(self):
         self.sign_in("queue")
         self.wait(lambda: len(self.asked) > 5, "some pictures are there")

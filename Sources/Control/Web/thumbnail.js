@@ -40,6 +40,8 @@ subscribe("stale", () => {
 });
 // A hidden tab asks for none.
 document.addEventListener("visibilitychange", askAgain);
+// Also when the page is zoomed, or comes to another screen: places may have more pixels then.
+addEventListener("resize", askAgain);
 /** Pictures that are in view and not loaded, in the order in which they came there. */
 const waiting = new Set();
 /** The daemon may take seconds for each, one after another, and a browser has few connections for all that it asks. */
@@ -114,6 +116,7 @@ export class Thumbnail {
     this.isInView = isInView;
     if (isInView) seen.add(this);
     else seen.delete(this);
+    if (isInView && this.isLoaded && this.lacksPixels()) this.isLoaded = false;
     const isWanted = isInView && this.mayHave && !this.loader && !this.isLoaded && mayAsk(this.id);
     if (!isWanted) this.forgo();
     else if (!waiting.has(this)) this.timer ??= setTimeout(() => this.wait(), ASK_AFTER);
@@ -139,9 +142,15 @@ export class Thumbnail {
       // Its row was taken away, and may come back.
       if (picture && !this.node.clientWidth) return this.release();
       const bitmap = picture && await createImageBitmap(picture, scaled(picture, this.node)).catch(() => null);
+      this.natural = picture && { naturalWidth: picture.naturalWidth, naturalHeight: picture.naturalHeight };
       if (this.id === id && this.loader === loader) this.ended(bitmap);
       else bitmap?.close();
     });
+  }
+
+  /** Whether its place would show more of the picture than was drawn. */
+  lacksPixels() {
+    return Boolean(this.node.clientWidth) && scaled(this.natural, this.node).resizeWidth > this.canvas.width;
   }
 
   ended(bitmap) {
@@ -149,7 +158,7 @@ export class Thumbnail {
     if (bitmap) return this.draw(bitmap);
     if (without.size > 2000) forget();
     without.set(this.id, performance.now());
-    setTimeout(askAgain, TRY_AGAIN + 100);
+    for (const wait of [TRY_AGAIN, ASK_AGAIN]) setTimeout(askAgain, wait + 100);
   }
 
   draw(bitmap) {

@@ -352,7 +352,7 @@ function cardWords({ level, settling, unstaged, unverified }) {
   if (level === "verified") return [icon("ok"), " safe to remove: every file is verified"];
   if (level === "staged") return [icon("ok"), ` safe to remove: every file is staged; ${continues}`];
   if (settling) return [icon("warning"), " do not remove: files on it are being examined"];
-  return [icon("warning"), ` do not remove: ${files(unstaged)} ${unstaged === 1 ? "has" : "have"} no copy yet`];
+  return [icon("warning"), " do not remove: files without a copy: ", count(unstaged), unstaged < 1000 ? "" : "+"];
 }
 
 function retentionWords({ seconds, until_free: least, free, going_files: going }) {

@@ -50,13 +50,14 @@ struct OperationHandlers: Sendable {
         let scheduler = loops.scheduler
         let finder = UploadFinder(store: context.store)
         let requests = scheduler.requests
+        let locator = SourceLocator(context: context, folders: sources)
         self.reloader = reloader
         uploads = UploadQueries(
             context: context, finder: finder, views: views, sources: sources,
             mediaReading: mediaReading, troubles: alerts.troubles, stagingHolds: stagingHolds)
         thumbnails = Thumbnails(
             context: context, stateHealth: stateHealth, finder: finder, scheduler: scheduler,
-            locator: SourceLocator(context: context, folders: sources))
+            locator: locator)
         why = WhyExplainer(
             context: context, finder: finder, views: views, scheduler: scheduler, watcher: loops.watcher,
             held: loops.held, sources: sources)
@@ -86,7 +87,7 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler)
         commands = UploadCommands(
             context: context, lifecycle: lifecycle, finder: finder, views: views, scheduler: scheduler,
-            stager: loops.stager, sources: sources, secrets: secrets)
+            stager: loops.stager, locator: locator, secrets: secrets)
         overrides = OverrideCommands(context: context, lifecycle: lifecycle, finder: finder, scheduler: scheduler)
         usageCommands = UsageCommands(
             context: context, lifecycle: lifecycle, scheduler: scheduler, ledger: ledger)

@@ -13,7 +13,7 @@ struct UploadCommands: Sendable {
     let views: UploadViews
     let scheduler: Scheduler
     let stager: Stager
-    let sources: SourceFolders
+    let locator: SourceLocator
     let secrets: SecretReader
 
     /// The most views in an answer about more uploads than a person named.
@@ -163,12 +163,22 @@ struct UploadCommands: Sendable {
             _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: true) }
             return try await refuseSuperfluous(row)
         }
-        let source = sources.source(asset.path)
+        let source = locator.source(of: asset)
         let status: FileStatus?
-        do { status = try await blocking { try source.statusIfPresent() } } catch let error as SystemError {
+        let isAway: Bool
+        do {
+            (status, isAway) = try await blocking { [locator] in
+                (try source.statusIfPresent(), try locator.whereabouts(of: asset) == .away)
+            }
+        } catch let error as SystemError {
             throw Refusal(
                 .conflict, "cannot read the status of the source \(asset.path.display): \(error.reason)",
                 id: row.upload.id)
+        }
+        if isAway {
+            // It waits for its disk, as if it had been there until now.
+            _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: false) }
+            return try await refuseSuperfluous(row)
         }
         guard let status, status.isRegular else {
             let rescued = asset.sourceNote.map { "; \($0)" } ?? ""

@@ -82,6 +82,15 @@ struct SourceLocator: Sendable {
         } catch { return true }
     }
 
+    /// Whether the file that has the asset's name now is on another file system than the asset was: it is none of its
+    /// versions, and the disk with the asset may come back. Waits for the disk.
+    func isOnOtherDisk(_ asset: AssetRecord) throws(SystemError) -> Bool {
+        guard let home = asset.identity.fileSystem, let folder = try nearestFolder(to: source(of: asset)) else {
+            return false
+        }
+        return try FileSystems().identity(of: folder, device: folder.status(at: "").device)?.name != home
+    }
+
     enum Whereabouts: Sendable {
         /// A file with its name exists.
         case there

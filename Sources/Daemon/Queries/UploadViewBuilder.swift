@@ -203,7 +203,10 @@ struct UploadViewBuilder {
             }
             if let hold = facts.ofCopy { holds.append(hold) }
             let own = ownHold(row.failure)
-            if let until = next, own == .metered || !holds.contains(where: { explains($0, own, until: until) }) {
+            // While its disk is away it waits for that, whatever time is set in case that is not noticed.
+            let isAway = facts.ofCopy?.kind == .absent && (row.failure == nil || row.failure?.cause == .absence)
+            if let until = next, !isAway, own == .metered || !holds.contains(where: { explains($0, own, until: until) })
+            {
                 // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
                     own == .backoff && row.failure?.kind != .auth
@@ -233,7 +236,7 @@ struct UploadViewBuilder {
     /// Failures that set the time of the next attempt, regardless of `retry`.
     private static let ownWaits: Set<Failure.Code> = [
         .uploadLost, .uploadMissing, .uploadChanged, .namesTaken, .nameInUse, .remoteWorks, .verifyTimeout,
-        .companionFirst,
+        .companionFirst, .sourceAbsent, .sourceUnreadable,
     ]
 
     /// The kind of the hold while an upload waits for its next attempt.

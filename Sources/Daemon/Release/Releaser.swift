@@ -319,9 +319,12 @@ actor Releaser {
         return try await blocking { [locator] () -> SourceRelease.Result? in
             if try locator.whereabouts(of: asset) == .away { return nil }
             let result = try release.run()
-            // Its disk may have disappeared at this moment.
-            if result == .gone, try locator.whereabouts(of: asset) != .gone { return nil }
-            return result
+            // Its disk may have disappeared at this moment, and another one may have a file with its name.
+            switch result {
+            case .gone: return try locator.whereabouts(of: asset) == .gone ? result : nil
+            case .kept, .changed: return try locator.isOnOtherDisk(asset) ? nil : result
+            case .released, .later, .unsure: return result
+            }
         }
     }
 

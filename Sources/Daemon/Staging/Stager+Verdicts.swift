@@ -67,7 +67,7 @@ extension Stager {
             deferrals.endDisk(of: asset.id, at: context.clocks.monotonic())
             stagingHolds.clearDisk(of: asset.id)
             deferrals.forgetChanges(of: asset.id)
-            _ = troubles.clear(Self.trouble(of: asset.folder))
+            endHold(of: asset.folder)
             if repeats.contains(asset.id) {
                 context.log.info(
                     "not uploaded again: the same content was uploaded before (see `sluice show`); the source is kept",
@@ -173,6 +173,12 @@ extension Stager {
         }
         if !isOfAll { return postpone(asset, kind, reason, isReported: true) }
         try await waitTogether(asset, kind, reason, since: retries)
+    }
+
+    /// The settings of a folder do not block its files any more.
+    func endHold(of folder: String) {
+        guard troubles.clear(Self.trouble(of: folder)) else { return }
+        context.log.notice("files of a folder are staged again", ["folder": folder])
     }
 
     /// A source that has changed during every copy is copied less and less often.

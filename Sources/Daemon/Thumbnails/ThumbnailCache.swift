@@ -48,9 +48,15 @@ final class ThumbnailCache: Sendable {
     }
 
     /// The name of an entry: of a version of a file, however many uploads it has.
-    static func key(of identity: FileIdentity, root: FilePath) -> String {
-        let facts = [identity.size, identity.modified].map { Array("\($0)".utf8) }
-        let parts = [root.bytes, identity.relative.bytes, Array((identity.fileSystem ?? "").utf8)] + facts
+    ///
+    /// - Parameters:
+    ///   - changed: The file's ctime. Size and mtime may be those of another version.
+    ///   - sha256: The digest of the content, once it is known; then it alone identifies the version.
+    static func key(of identity: FileIdentity, root: FilePath, changed: Int64, sha256: [UInt8]?) -> String {
+        let facts = [identity.size, identity.modified, changed].map { Array("\($0)".utf8) }
+        let parts =
+            [root.bytes, identity.relative.bytes, Array((identity.fileSystem ?? "").utf8)]
+            + (sha256.map { [$0] } ?? facts)
         return hexadecimal(Hasher.digest(.sha256, of: Array(parts.joined(separator: [0]))).prefix(16))
     }
 

@@ -60,7 +60,8 @@ struct Thumbnails: Sendable {
         guard Self.mayHavePicture(asset.identity.relative.name) else {
             throw refusal("the name is not that of a video or a photo", isForNow: false)
         }
-        let key = ThumbnailCache.key(of: asset.identity, root: asset.root)
+        let key = ThumbnailCache.key(
+            of: asset.identity, root: asset.root, changed: asset.changed, sha256: asset.sha256)
         if let known = try await known(key) { return try known.get(refusal) }
         do {
             return try await queue.run(unless: hasLeft) { () throws -> ThumbnailView in
@@ -148,7 +149,9 @@ struct Thumbnails: Sendable {
         do {
             outcome = try await withTaskCancellationHandler {
                 try await disk.run { pulse in
-                    guard let file = Self.open(asset, copy: copy, source: source) else { return .gone }
+                    guard let file = Self.open(asset, copy: copy, source: source) else {
+                        return (try? locator.whereabouts(of: asset)) == .away ? .away : .gone
+                    }
                     do throws(ThumbnailMaker.Failure) {
                         return .picture(try maker.picture(of: file) { stop.isSet || hasLeft() })
                     } catch {
@@ -162,6 +165,7 @@ struct Thumbnails: Sendable {
             return .noneNow("the disk of the file does not answer")
         }
         switch outcome {
+        case .away: return .noneNow("the disk of the file is not there")
         case .gone: return .none("neither the staged copy nor the unchanged source is there any more")
         case .failed(.unavailable(let reason)): return .none(reason)
         case .failed(.stopped): return .noneNow("ffmpeg was stopped: the client has left, or uploads are held")
@@ -175,6 +179,7 @@ struct Thumbnails: Sendable {
         case picture([UInt8])
         case failed(ThumbnailMaker.Failure)
         case gone
+        case away
     }
 
     /// The staged copy; else the source, if it is the version that was recorded. Waits for the disk.
@@ -188,7 +193,7 @@ struct Thumbnails: Sendable {
         let shown = source.path.shown
         guard asset.stagingMode != .received, let file = try? source.open(),
             let status = try? FileStatus(of: file, named: shown), status.isRegular,
-            status.size == asset.size, status.modified == asset.identity.modified,
+            status.size == asset.size, status.modified == asset.identity.modified, status.changed == asset.changed,
             asset.identity.inode == nil || asset.identity.inode == status.inode
         else { return nil }
         return file

@@ -70,7 +70,7 @@ extension UploadAttempt {
                     try? await shared.absentDisks.recordRead(claim.asset)
                     return nil
                 }
-            case .changed: return changed(reporter, isFinished: false)
+            case .changed: return try await changedOrReplaced(reporter, isFinished: false)
             case .missing: return try await missing(reporter, isFinished: false)
             }
         } catch { return await unreadable(error, reporter) }
@@ -83,7 +83,7 @@ extension UploadAttempt {
         do {
             switch try await source.currentState() {
             case .same: return nil
-            case .changed: return changed(reporter, isFinished: true)
+            case .changed: return try await changedOrReplaced(reporter, isFinished: true)
             case .missing where try await whereabouts() != .gone: return try await missing(reporter, isFinished: true)
             case .missing where try await context.store.read { try $0.assets.hasNewerVersion(claim.asset) }:
                 return changed(reporter, isFinished: true)
@@ -99,6 +99,17 @@ extension UploadAttempt {
     private func whereabouts() async throws -> SourceLocator.Whereabouts {
         let (asset, locator) = (claim.asset, shared.locator)
         return try await blocking { try locator.whereabouts(of: asset) }
+    }
+
+    /// The file is not the digested one. With another disk in place of its own it is none of its versions.
+    private func changedOrReplaced(_ reporter: AttemptReporter, isFinished: Bool) async throws -> Verdict {
+        let (asset, locator) = (claim.asset, shared.locator)
+        guard try await blocking({ try locator.isOnOtherDisk(asset) }) else {
+            return changed(reporter, isFinished: isFinished)
+        }
+        return await waitForDisk(
+            "another disk is mounted at \(asset.root.display) than when the file was found, and it is uploaded in place",
+            reporter)
     }
 
     private func changed(_ reporter: AttemptReporter, isFinished: Bool) -> Verdict {

@@ -167,7 +167,10 @@ func retentionText(_ retention: RetentionView, _ now: WallTime) -> String {
 ///
 /// - Parameter waiting: A file of the folder that waits for its group.
 func cardText(_ card: CardView, waiting: GatheringView? = nil) -> String {
-    func files(_ count: Int, _ one: String, _ many: String) -> String { "\(count) \(count == 1 ? one : many)" }
+    // The counts stop there.
+    func files(_ count: Int, _ one: String, _ many: String) -> String {
+        "\(count >= 1000 ? "at least " : "")\(count) \(count == 1 ? one : many)"
+    }
     let failed =
         card.failed > 0
         ? "; \(files(card.failed, "upload", "uploads")) failed: `sluice list --list failed` names them" : ""

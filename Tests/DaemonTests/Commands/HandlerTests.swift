@@ -96,6 +96,7 @@ struct HandlerTests {
     @Test("retry without a copy and a source is refused")
     func retry() async throws {
         let scene = try await ComponentScene()
+        try Files.makeFolders(scene.folder.path.appending("cam"))
         let commands = scene.handlers().commands
         let id = try await scene.record("a")
         _ = try await commands.cancel(Selection(ids: [id]))

@@ -276,6 +276,52 @@ struct InPlaceTests {
         try await scene.stop()
     }
 
+    @Test(
+        "a file with the source's name on another disk ends no upload, which continues when its own disk is back",
+        .enabled(if: SmallDisk.isPossible, "mounting takes root: run the tests as root"))
+    func otherDisk() async throws {
+        let scene = try await scene()
+        _ = try await scene.daemon.pause(Selection(all: true))
+        let id = try await scene.add("a.mp4", size: 1000)
+        try await scene.reach(.queued, [id])
+        do {
+            let other = try SmallDisk(at: scene.folder.path.appending("cam"))
+            try Files.replace(other.path.appending("a.mp4"), with: noise(1000, seed: 5))
+            _ = try await scene.daemon.resume(Selection(all: true))
+            try await eventually("the upload waits for its disk") {
+                try await scene.daemon.show(id).upload.holds.map(\.kind.known) == [.absent]
+            }
+            #expect(try await scene.state(id) == .queued)
+        }
+        try await scene.reach(.completed, [id])
+        #expect(scene.remote.contents == [noise(1000)])
+        try await scene.stop()
+    }
+
+    @Test(
+        "retry of a cancelled upload whose disk is away is accepted, and it continues when the disk is back",
+        arguments: [StagingSettings.Copy.inPlace, .copy])
+    func retriedAway(_ copy: StagingSettings.Copy) async throws {
+        let scene = try await DaemonScene { $0.staging.copy = copy }
+        scene.remote.standard = .waitUploading
+        let id = try await scene.add("a.mp4", size: 1000)
+        try await scene.isRunning(1)
+        _ = try await scene.daemon.cancel(Selection(ids: [id]))
+        try await scene.reach(.cancelled, [id])
+        try await eventually("the copy is gone") { try scene.copies.isEmpty }
+        let cam = scene.folder.path.appending("cam")
+        let elsewhere = scene.folder.path.appending("elsewhere")
+        try Files.rename(cam, to: elsewhere)
+        scene.remote.standard = .take
+        _ = try await scene.daemon.retry(Selection(ids: [id]))
+        try await eventually("the upload waits for its disk") {
+            try await scene.daemon.show(id).upload.holds.contains { $0.kind.known == .absent }
+        }
+        try Files.rename(elsewhere, to: cam)
+        try await scene.reach(.completed, [id])
+        try await scene.stop()
+    }
+
     @Test("small files in place are not bundled, so that each source is checked")
     func bundles() async throws {
         let scene = try await scene()

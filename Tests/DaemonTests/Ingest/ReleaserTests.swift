@@ -84,6 +84,23 @@ struct ReleaserTests {
         #expect(reads.values.reduce(0, +) == 1)
     }
 
+    @Test("a file with the source's name on another disk is not taken for a version of it")
+    func otherDisk() async throws {
+        let folder = TemporaryFolder()
+        let parts = try await Self.parts(in: folder)
+        let drop = folder.path.appending("drop")
+        let path = try folder.write("drop/a.mp4", Self.content)
+        let asset = try await Self.complete(path, of: drop, in: parts, on: "a card that is not there")
+        // The same name, as on each card of a camera.
+        try Files.remove(path)
+        try folder.write("drop/a.mp4", noise(10_000, seed: 2))
+        try await Self.release(parts, until: "the reason is recorded") {
+            try await parts.store.read { try $0.assets.find(asset) }?.sourceNote?.contains("is not mounted") == true
+        }
+        #expect(try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .releasing)
+        #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
+    }
+
     @Test("sources of a disk that is away are tried once each, then one for all, and all when it is back")
     func together() async throws {
         let folder = TemporaryFolder()
@@ -150,12 +167,14 @@ struct ReleaserTests {
     }
 
     /// Recorded with `delete`, staged, and its only upload verified.
-    private static func complete(_ path: FilePath, of root: FilePath, in parts: ComponentParts) async throws -> Int64 {
+    private static func complete(
+        _ path: FilePath, of root: FilePath, in parts: ComponentParts, on fileSystem: String? = nil
+    ) async throws -> Int64 {
         let status = try FileStatus(at: path)
         let identity = FileIdentity(
             folder: "cam", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
             born: nil,
-            fileSystem: nil)
+            fileSystem: fileSystem)
         let order = NewAsset.PlannedUpload(
             destination: "nas", name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
         let arrival = NewAsset(

@@ -105,19 +105,24 @@ struct ThumbnailCacheTests {
         #expect(cache.find("a") == nil)
     }
 
-    @Test("files have different entries by place, size and time, and uploads of one file the same")
+    @Test("files have different entries by place, size, times and content, and uploads of one file the same")
     func keys() {
-        func key(_ name: FilePath, size: Int64 = 1, modified: Int64 = 1, root: FilePath = "/cam") -> String {
+        func key(
+            _ name: FilePath, size: Int64 = 1, modified: Int64 = 1, root: FilePath = "/cam", changed: Int64 = 1,
+            sha256: [UInt8]? = nil
+        ) -> String {
             ThumbnailCache.key(
                 of: FileIdentity(
                     folder: "door", relative: name, size: size, modified: modified, inode: 7, born: nil,
-                    fileSystem: nil), root: root)
+                    fileSystem: nil), root: root, changed: changed, sha256: sha256)
         }
         let keys = [
             key("a"), key("b"), key("a", size: 2), key("a", modified: 2), key("a", root: "/other"),
-            key("a", size: 11), key("a", modified: 11),
+            key("a", size: 11), key("a", modified: 11), key("a", changed: 2), key("a", sha256: [1]),
+            key("a", sha256: [2]),
         ]
         #expect(Set(keys).count == keys.count && keys.allSatisfy { $0.utf8.count == 32 })
         #expect(key("a") == key("a"))
+        #expect(key("a", sha256: [1]) == key("a", changed: 2, sha256: [1]))
     }
 }

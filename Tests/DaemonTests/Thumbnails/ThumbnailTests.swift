@@ -45,7 +45,8 @@ struct ThumbnailTests {
         /// Records a file that lies in its folder.
         func record(_ name: FilePath, _ content: [UInt8]) async throws -> String {
             try write(content, at: source.appending(name))
-            return try await base.record(name, size: Int64(content.count))
+            return try await base.record(
+                name, size: Int64(content.count), changed: try FileStatus(at: source.appending(name)).changed)
         }
 
         func write(_ content: [UInt8], at path: FilePath) throws {

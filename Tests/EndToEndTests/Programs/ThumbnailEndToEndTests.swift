@@ -121,6 +121,36 @@ struct ThumbnailEndToEndTests {
         _ = try await fixture.stopDaemon()
     }
 
+    @Test("a picture waits for the disk of the file, and none is made of other content that looks like it")
+    func otherContent() async throws {
+        let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())
+        fixture.destination = "http://127.0.0.1:1/"
+        fixture.folderKeys = ["staging: {copy: in-place}"]
+        try await started(fixture)
+        for name: FilePath in ["a.mp4", "b.mp4"] {
+            try record(recording("whole/plain.mp4"), at: fixture.drop.appending(name))
+        }
+        let list = try await uploads(fixture, 2)
+        func upload(_ name: String) throws -> String {
+            "thumbnails/" + (try #require(list.first { $0.name == name }).id)
+        }
+        let away = fixture.folder.path.appending("away")
+        try Files.rename(fixture.drop, to: away)
+        let held = try await ask(fixture, upload("a.mp4"))
+        #expect(held.status == 503 && held.text.contains("disk"), "\(held.text)")
+        try Files.rename(away, to: fixture.drop)
+        #expect(try await ask(fixture, upload("a.mp4")).status == 200)
+
+        let path = fixture.drop.appending("b.mp4")
+        let file = try Descriptor.open(path, for: .updating)
+        let status = try FileStatus(of: file, named: path)
+        #expect([UInt8(0)].withUnsafeBytes { file.write($0, at: status.size / 2, named: path) }.0 == 1)
+        try file.setModified(status.modified, named: path)
+        let other = try await ask(fixture, upload("b.mp4"))
+        #expect(other.status == 404 && other.text.contains("unchanged source"), "\(other.text)")
+        _ = try await fixture.stopDaemon()
+    }
+
     @Test("pictures that were made are gone when a reload or a start switches them off")
     func switchedOff() async throws {
         let fixture = try DaemonFixture(source: .keep, binary: Setting.binary())

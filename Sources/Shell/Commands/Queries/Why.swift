@@ -18,7 +18,7 @@ extension Verb {
         ]
     ) { call in
         guard let operand = call.arguments.operands.first else { return .usage }
-        let asked = try reference(operand)
+        let asked = try referenceOrFolder(operand)
         let view = try await call.withClient { try await $0.why(asked) }
         if call.json {
             try call.printJSON(view)
