@@ -142,9 +142,9 @@ export class Thumbnail {
       // Its row was taken away, and may come back.
       if (picture && !this.node.clientWidth) return this.release();
       const bitmap = picture && await createImageBitmap(picture, scaled(picture, this.node)).catch(() => null);
+      if (this.id !== id || this.loader !== loader) return bitmap?.close();
       this.natural = picture && { naturalWidth: picture.naturalWidth, naturalHeight: picture.naturalHeight };
-      if (this.id === id && this.loader === loader) this.ended(bitmap);
-      else bitmap?.close();
+      this.ended(bitmap);
     });
   }
 

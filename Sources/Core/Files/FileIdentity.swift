@@ -35,5 +35,11 @@ package struct FileIdentity: Hashable, Sendable {
             as: other.version, areOnOneFileSystem: fileSystem != nil && fileSystem == other.fileSystem)
     }
 
+    /// Whether both have known file systems, and different ones.
+    package func isOnOtherDisk(than other: FileIdentity) -> Bool {
+        guard let fileSystem, let others = other.fileSystem else { return false }
+        return fileSystem != others
+    }
+
     package var version: FileVersion { FileVersion(size: size, modified: modified, inode: inode, born: born) }
 }

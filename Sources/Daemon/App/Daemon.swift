@@ -197,7 +197,7 @@ package final class Daemon: Sendable {
         let held = HeldFiles(grouping: grouping, reading: reading)
         let media = RemovableMedia(
             context: context, stateHealth: stateHealth, signal: signals.media, states: { watcher.states() },
-            held: { await held.counts },
+            held: { await held.counts }, awaited: { locator.awaitedFolders },
             onReturn: {
                 locator.disksAreBack($0)
                 await stager.retry($0)

@@ -93,7 +93,8 @@ struct OperationHandlers: Sendable {
             context: context, lifecycle: lifecycle, scheduler: scheduler, ledger: ledger)
         folders = FolderCommands(
             context: context, lifecycle: lifecycle, sources: sources, watcher: loops.watcher,
-            watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser)
+            watchChanges: loops.watchChanges, stager: loops.stager, releaser: loops.releaser,
+            absentDisks: scheduler.attempts.absentDisks)
         checks = CheckCommands(
             context: context, lifecycle: lifecycle, scheduler: scheduler, watcher: loops.watcher, hooks: loops.hooks,
             requests: requests)

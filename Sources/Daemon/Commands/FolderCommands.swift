@@ -16,6 +16,7 @@ struct FolderCommands: Sendable {
     let watchChanges: AsyncBroadcast
     let stager: Stager
     let releaser: Releaser
+    let absentDisks: AbsentDisks
 
     func rescan(_ request: RescanRequest) async throws -> RescanReply {
         try lifecycle.requireReady()
@@ -28,6 +29,7 @@ struct FolderCommands: Sendable {
         // Files that wait for their folder or for their target are tried as well.
         let named = folders ?? Set(context.settings.presentFolders.map(\.watch.name))
         await stager.retry(named)
+        try await absentDisks.recordReturn(of: named)
         try await releaser.retry(named)
         guard request.wait else {
             watcher.rescan(folders)

@@ -168,7 +168,8 @@ struct UploadCommands: Sendable {
         let isAway: Bool
         do {
             (status, isAway) = try await blocking { [locator] in
-                (try source.statusIfPresent(), try locator.whereabouts(of: asset) == .away)
+                let isAway = try locator.whereabouts(of: asset) == .away || locator.isOnOtherDisk(asset)
+                return (try source.statusIfPresent(), isAway)
             }
         } catch let error as SystemError {
             throw Refusal(
@@ -176,6 +177,13 @@ struct UploadCommands: Sendable {
                 id: row.upload.id)
         }
         if isAway {
+            guard asset.sourceState == .untouched || asset.sourceState == .releasing else {
+                throw Refusal(
+                    .conflict,
+                    "the disk of \(asset.path.display) is away, and the file may not be on it any more"
+                        + (asset.sourceNote.map { " (\($0))" } ?? "") + ": retry when the disk is there",
+                    id: row.upload.id)
+            }
             // It waits for its disk, as if it had been there until now.
             _ = try await context.store.write { try $0.transitions.retry(row.upload.id, fromCopy: false) }
             return try await refuseSuperfluous(row)

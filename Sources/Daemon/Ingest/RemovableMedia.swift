@@ -28,6 +28,10 @@ actor RemovableMedia {
     /// The circumstances that ``media`` was computed for.
     private var seen: Circumstances?
     private var media: [Medium] = []
+    /// Folders with files that wait for a disk, and the file systems that were there last: the next disk may have the
+    /// device number of the last one.
+    private let awaited: @Sendable () -> Set<String>
+    private var disks: [String: String] = [:]
     /// Never set: only the time limit of its wait is used.
     private let pause = AsyncSignal()
 
@@ -81,11 +85,13 @@ actor RemovableMedia {
     init(
         context: Context, stateHealth: StateHealth, signal: AsyncSignal, states: @escaping @Sendable () -> [WatchState],
         held: @escaping @Sendable () async -> [String: Int],
+        awaited: @escaping @Sendable () -> Set<String> = { [] },
         onReturn: @escaping @Sendable (Set<String>) async throws -> Void
     ) {
         (self.context, self.stateHealth, self.signal) = (context, stateHealth, signal)
         self.states = states
         self.held = held
+        self.awaited = awaited
         self.onReturn = onReturn
     }
 
@@ -106,8 +112,10 @@ actor RemovableMedia {
         let states = states()
         let circumstances = Circumstances(context.configuration.value, states)
         if circumstances != seen {
-            let back = circumstances.returned(since: seen)
+            let disks = await disks(of: awaited(), states)
+            let back = circumstances.returned(since: seen).union(disks.filter { self.disks[$0.key] != $0.value }.keys)
             if !back.isEmpty { try await onReturn(back) }
+            self.disks = disks
             media = await media(states)
             seen = circumstances
         }
@@ -149,6 +157,26 @@ actor RemovableMedia {
                     level, folders: card.medium.folders, path: card.medium.place, medium: card.medium.fileSystem,
                     unverified: card.work.unverified, failed: card.work.failed))
         }
+    }
+
+    /// The file systems of the present ones of these folders.
+    private func disks(of folders: Set<String>, _ states: [WatchState]) async -> [String: String] {
+        let wanted = context.settings.presentFolders.filter { folder in
+            folders.contains(folder.watch.name)
+                && states.contains { $0.folder == folder.watch.name && Self.isThere($0) }
+        }
+        if wanted.isEmpty { return [:] }
+        // Only a stop is thrown.
+        return
+            (try? await blocking {
+                let fileSystems = FileSystems()
+                return Dictionary(
+                    wanted.map { folder in
+                        let device = Files.real(folder.watch.path).flatMap { try? FileStatus(at: $0).device }
+                        let system = device.flatMap { fileSystems.identity(at: folder.watch.path, device: $0)?.name }
+                        return (folder.watch.name, system ?? "")
+                    }, uniquingKeysWith: { $1 })
+            }) ?? [:]
     }
 
     /// The present media, each with its folders.

@@ -29,6 +29,9 @@ struct SourceLocator: Sendable {
         context.log.notice("files wait for the disk of their folder", ["folder": folder, "reason": reason])
     }
 
+    /// Folders with files that wait for their disk.
+    var awaitedFolders: Set<String> { Set(absentFolders.byName.keys) }
+
     func disksAreBack(_ folders: Set<String>) { for folder in folders { _ = absentFolders.clear(folder) } }
 
     /// The reason why no file of the asset's folder can be read any more; `nil` when only this file is affected. Waits
@@ -42,7 +45,8 @@ struct SourceLocator: Sendable {
         if RemovableDisk().isGone(under: Files.real(asset.root) ?? asset.root) {
             return "the disk of \(asset.root.display) was pulled out"
         }
-        do throws(SystemError) { _ = try folders[asset.root].open().stream("").next { _, _ in } } catch {
+        // A card may be mounted at another place than before.
+        do throws(SystemError) { _ = try source(of: asset).folder.open().stream("").next { _, _ in } } catch {
             return "\(asset.root.display) can no longer be read: \(error.reason)"
         }
         return nil

@@ -40,6 +40,8 @@ struct UploadViewBuilder {
         var own: [Hold] = []
         /// Why its copy cannot be made now, or cannot be used.
         var ofCopy: Hold?
+        /// Whether `ofCopy` is the hold of all files of its disk.
+        var waitsWithDisk = false
         /// The hold on the staging folder.
         var ofStaging: Hold?
         /// The hold on everything while the state cannot be written.
@@ -101,13 +103,13 @@ struct UploadViewBuilder {
 
     func view(_ row: UploadRow, _ facts: Facts) -> UploadView {
         // An upload that can never be sent has no next attempt.
-        let next = facts.never == nil ? nextAttempt(row.upload) : nil
+        let next = nextAttempt(row.upload, facts)
         return view(row, facts, holds: holds(row, facts, next: next), next: next)
     }
 
     /// For past events: the present holds did not exist then.
     func viewWithoutHolds(_ row: UploadRow, _ facts: Facts) -> UploadView {
-        view(row, facts, holds: [], next: facts.never == nil ? nextAttempt(row.upload) : nil)
+        view(row, facts, holds: [], next: nextAttempt(row.upload, facts))
     }
 
     private func view(_ row: UploadRow, _ facts: Facts, holds: [Hold], next: WallTime?) -> UploadView {
@@ -203,9 +205,10 @@ struct UploadViewBuilder {
             }
             if let hold = facts.ofCopy { holds.append(hold) }
             let own = ownHold(row.failure)
-            // While its disk is away it waits for that, whatever time is set in case that is not noticed.
-            let isAway = facts.ofCopy?.kind == .absent && (row.failure == nil || row.failure?.cause == .absence)
-            if let until = next, !isAway, own == .metered || !holds.contains(where: { explains($0, own, until: until) })
+            // While its disk is away it waits for that alone.
+            let isAway = facts.ofCopy?.kind == .absent && row.failure?.cause == .absence
+            if let until = next, !isAway, !facts.waitsWithDisk,
+                own == .metered || !holds.contains(where: { explains($0, own, until: until) })
             {
                 // An upload that was refused for its key waits by the hold of its destination.
                 let rule =
@@ -247,8 +250,11 @@ struct UploadViewBuilder {
     }
 
     /// By the clock alone: a quota may block it for good.
-    private func nextAttempt(_ upload: UploadRecord) -> WallTime? {
-        guard upload.state == .queued, let until = upload.backoffUntil, until > now.inputs.monotonic
+    private func nextAttempt(_ upload: UploadRecord, _ facts: Facts) -> WallTime? {
+        guard facts.never == nil, upload.state == .queued else { return nil }
+        // The time that is set for it is for the case that nothing tells when the disk is back.
+        if facts.waitsWithDisk { return facts.ofCopy?.until }
+        guard let until = upload.backoffUntil, until > now.inputs.monotonic
         else { return nil }
         return wall.advanced(by: until.since(now.inputs.monotonic))
     }

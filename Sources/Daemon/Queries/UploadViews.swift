@@ -68,6 +68,7 @@ struct UploadViews: Sendable {
         facts.shouldPause = stops.shouldPause(upload.id)
         facts.copy = making[upload.asset]
         facts.ofCopy = stagingHolds[upload.asset]
+        facts.waitsWithDisk = stagingHolds.waitsWithDisk(upload.asset)
         facts.ofStaging = troubles["staging"]
         facts.ofState = troubles[Alerts.state]
         if upload.state == .queued {

@@ -38,13 +38,20 @@ struct ReleaseDeferrals: Sendable {
     mutating func failed(
         _ asset: AssetRecord, at now: MonotonicTime, jitter: Double
     ) -> Deferrals<Int64, String>.Deferral {
-        sources.failed(asset.id, asset.folder, at: now, jitter: jitter).deferral
+        forgetDisk(of: asset, at: now)
+        return sources.failed(asset.id, asset.folder, at: now, jitter: jitter).deferral
     }
 
     /// A source is not to be released before `time`. That is no failure.
-    mutating func wait(_ asset: AssetRecord, until time: MonotonicTime) {
+    mutating func wait(_ asset: AssetRecord, until time: MonotonicTime, at now: MonotonicTime) {
+        forgetDisk(of: asset, at: now)
         sources.set(
             Deferrals.Deferral(until: time, failures: sources.failures(of: asset.id), asset.folder), of: asset.id)
+    }
+
+    /// A source was tried that had waited for its disk, and has another reason to wait now.
+    private mutating func forgetDisk(of asset: AssetRecord, at now: MonotonicTime) {
+        disks.removeAll { $0.until <= now && $0.assets.contains(asset.id) }
     }
 
     /// A source cannot be released because its disk is away.

@@ -340,7 +340,7 @@ actor Releaser {
             return .over(.kept, note: UnsureReleaseTexts.note(doubt))
         case .wait(let time):
             let until = context.clocks.monotonic().advanced(by: time)
-            deferrals.wait(asset, until: until)
+            deferrals.wait(asset, until: until, at: context.clocks.monotonic())
             // Its uploads are verified: the copy would only fill the cache until then.
             try await removeCopy(asset)
             try await context.store.write { try $0.releases.recordDroppedCopy(asset.id) }

@@ -320,7 +320,7 @@ actor Stager {
         retries += 1
         // Errors in settings that remain are reported again; those of removed folders are not.
         for folder in deferrals.settingsChanged(at: context.clocks.monotonic()) {
-            endHold(of: folder)
+            _ = troubles.clear(Self.trouble(of: folder))
         }
     }
 

@@ -18,6 +18,11 @@ final class StagingHolds: Sendable {
             ?? disks.withLock { disks in disks.values.first { $0.assets.contains(asset) }?.hold }
     }
 
+    /// Whether an asset has no hold of its own, and that of its disk.
+    func waitsWithDisk(_ asset: Int64) -> Bool {
+        single["\(asset)"] == nil && disks.withLock { $0.values.contains { $0.assets.contains(asset) } }
+    }
+
     var isEmpty: Bool { disks.withLock(\.isEmpty) && single.isEmpty }
 
     /// - Returns: Whether this hold is new.
@@ -47,6 +52,8 @@ final class StagingHolds: Sendable {
     }
 
     /// More files of a disk wait; the others of it have this hold too from now on.
+    ///
+    /// The caller calls it for a disk from one place at a time.
     func add(_ assets: Set<Int64>, to disk: DiskWork, _ hold: Hold) {
         set(disk, hold, of: disks.withLock { $0[disk]?.assets ?? [] }.union(assets))
     }

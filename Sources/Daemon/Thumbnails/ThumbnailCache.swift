@@ -51,7 +51,7 @@ final class ThumbnailCache: Sendable {
     ///
     /// - Parameters:
     ///   - changed: The file's ctime. Size and mtime may be those of another version.
-    ///   - sha256: The digest of the content, once it is known; then it alone identifies the version.
+    ///   - sha256: The digest of the content, once it is known; then it identifies the version.
     static func key(of identity: FileIdentity, root: FilePath, changed: Int64, sha256: [UInt8]?) -> String {
         let facts = [identity.size, identity.modified, changed].map { Array("\($0)".utf8) }
         let parts =

@@ -150,7 +150,8 @@ struct Thumbnails: Sendable {
             outcome = try await withTaskCancellationHandler {
                 try await disk.run { pulse in
                     guard let file = Self.open(asset, copy: copy, source: source) else {
-                        return (try? locator.whereabouts(of: asset)) == .away ? .away : .gone
+                        let isAway = try? locator.whereabouts(of: asset) == .away || locator.isOnOtherDisk(asset)
+                        return isAway == true ? .away : .gone
                     }
                     do throws(ThumbnailMaker.Failure) {
                         return .picture(try maker.picture(of: file) { stop.isSet || hasLeft() })

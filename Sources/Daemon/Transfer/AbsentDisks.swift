@@ -17,6 +17,8 @@ final class AbsentDisks: Sendable {
         var next: MonotonicTime?
         /// How often in a row the disk was found to be away.
         var failures: Int
+        /// The number of its last change. Between a change and what is stored for it another one may come.
+        var change = 0
 
         mutating func countFailure(at now: MonotonicTime) {
             failures += 1
@@ -27,8 +29,7 @@ final class AbsentDisks: Sendable {
     private struct State {
         /// Few.
         var waits: [Wait] = []
-        /// How often waits were ended. An end does not concern waits that are stored after it.
-        var ends = 0
+        var changes = 0
 
         subscript(disk: DiskWork) -> Wait? {
             get { waits.first { $0.disk == disk } }
@@ -36,6 +37,15 @@ final class AbsentDisks: Sendable {
                 waits.removeAll { $0.disk == disk }
                 if let newValue { waits.append(newValue) }
             }
+        }
+
+        /// - Returns: The number of this change; `nil` where no upload waits for the disk.
+        mutating func recordChange(of disk: DiskWork) -> Int? {
+            guard var wait = self[disk] else { return nil }
+            changes += 1
+            wait.change = changes
+            self[disk] = wait
+            return changes
         }
     }
 
@@ -95,7 +105,7 @@ final class AbsentDisks: Sendable {
         func hold(until next: MonotonicTime) -> Hold {
             Hold(.absent, since: since, until: since.advanced(by: next.since(now)), text: reason)
         }
-        let (wait, known, isStarted, ends) = state.withLock { state in
+        let (wait, known, isStarted) = state.withLock { state in
             let known = state[disk]
             let isStarted = known.map { $0.next != nil && now.since($0.began) < Self.startTime } ?? false
             var wait = known ?? Wait(disk: disk, asset: asset, began: now, end: now, next: nil, failures: 0)
@@ -104,30 +114,44 @@ final class AbsentDisks: Sendable {
                 // The rows that wait until then already are not written again.
                 if wait.end.since(now) < Self.longestWait / 2 { wait.end = now.advanced(by: Self.longestWait) }
                 if wait.next == nil { wait.countFailure(at: now) }
+                state.changes += 1
+                wait.change = state.changes
             }
             state[disk] = wait
             holds.add([asset.id], to: disk, hold(until: wait.next ?? now))
-            return (wait, known, isStarted, state.ends)
+            return (wait, known, isStarted)
         }
         let next = wait.next ?? now
         if isStarted { return next.advanced(by: .seconds(1)) }
         signal.signal()
-        let others = try await context.store.write {
-            try $0.waits.waitForDisk(of: asset, until: wait.end, before: known?.end)
+        let others: [Int64]
+        do {
+            others = try await context.store.write {
+                try $0.waits.waitForDisk(of: asset, until: wait.end, before: known?.end)
+            }
+        } catch {
+            // The others wait as before.
+            state.withLock { state in
+                if let known, state[disk]?.change == wait.change { state[disk]?.end = known.end }
+            }
+            throw error
         }
-        let isBack = state.withLock { state in
-            if state.ends == ends { holds.add(Set(others), to: disk, hold(until: next)) }
-            return state.ends != ends
+        let isCurrent = state.withLock { state in
+            let isCurrent = state[disk]?.change == wait.change
+            if isCurrent { holds.add(Set(others), to: disk, hold(until: next)) }
+            return isCurrent
         }
-        if isBack { try await context.store.write { try $0.waits.end(until: wait.end) } }
-        return isBack ? now : next.advanced(by: .seconds(1))
+        if isCurrent { return next.advanced(by: .seconds(1)) }
+        // The disk came back meanwhile.
+        try await context.store.write { try $0.waits.end(until: wait.end) }
+        return now
     }
 
     /// The source of an asset was read.
     func recordRead(_ asset: AssetRecord) async throws {
         let disk = DiskWork(.uploadInPlace, on: asset)
-        guard let wait = state.withLock({ $0[disk] }) else { return }
-        if wait.next != nil { try await tryUploads(of: disk) }
+        guard state.withLock({ $0[disk] }) != nil else { return }
+        try await tryUploads(of: disk)
         forget(disk)
     }
 
@@ -141,14 +165,16 @@ final class AbsentDisks: Sendable {
     }
 
     private func tryUploads(of disk: DiskWork) async throws {
-        let end = state.withLock { state in
-            state.ends += 1
-            return state[disk]?.end
+        let (end, change) = state.withLock { state in
+            let change = state.recordChange(of: disk)
+            return (state[disk]?.end, change)
         }
         guard let end else { return }
         try await context.store.write { try $0.waits.end(until: end) }
-        // Not before: an error leaves everything as it is.
+        // Not before: an error leaves everything as it is. An attempt may have found meanwhile that the disk is away
+        // again.
         state.withLock { state in
+            guard state[disk]?.change == change else { return }
             state[disk]?.next = nil
             holds.clear(disk)
         }

@@ -81,6 +81,13 @@ extension Arrivals where Access == Writing {
         // sent.
         let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
         if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
+        // Another disk had a file of that name meanwhile, whose tombstone this is: the file is recorded already.
+        if let stone, stone.identity.isOnOtherDisk(than: identity), !arrival.again,
+            let asset = try tx.assets.underWay(identity)
+        {
+            try tx.tombstones.insert(identity, asset: asset)
+            return .known
+        }
         // Before the keys are checked: the earlier version may hold the key of this one.
         try tx.transitions.endSuperseded(by: identity)
         if let holder = try tx.uploads.keyHolder(arrival.orders) { return .keyTaken(holder) }

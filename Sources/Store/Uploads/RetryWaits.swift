@@ -90,13 +90,15 @@ extension RetryWaits where Access == Writing {
         if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }
     }
 
-    /// Ends the waits of uploads from these folders whose last failure had this cause.
+    /// Ends the waits of uploads from these folders whose last failure had this cause, except where bytes were sent in
+    /// vain: these wait longer for that.
     package func end(from folders: Set<String>, becauseOf cause: Failure.Cause) throws {
         for folder in folders {
             try tx.connection.run(
                 """
                 UPDATE upload INDEXED BY upload_backoff SET backoff_until = 0
-                WHERE backoff_until > 0 AND folder = ?1 AND state = 'queued' AND ?2 =
+                WHERE backoff_until > 0 AND folder = ?1 AND state = 'queued' AND sent <= acked
+                AND NOT EXISTS (SELECT 1 FROM waste WHERE upload = upload.id) AND ?2 =
                 (SELECT json_extract(body, '$.code') FROM failure WHERE upload = upload.id ORDER BY id DESC LIMIT 1)
                 """, [.text(folder), .text(cause.code.rawValue)])
             if tx.connection.changes > 0 { tx.session.facts.changes.insert(.queued) }

@@ -12,7 +12,7 @@ import Testing
         "needs ffmpeg, Landlock (Linux 5.13) and seccomp"))
 struct ThumbnailEndToEndTests {
     private struct Listed: Decodable {
-        struct Upload: Decodable { var id, name, destination: String }
+        struct Upload: Decodable { var id, name, destination, state: String }
         var uploads: [Upload]
     }
 
@@ -22,11 +22,12 @@ struct ThumbnailEndToEndTests {
         return try await wire.reply()
     }
 
+    /// Returns once the contents of all are known, by which pictures are kept.
     private func uploads(_ fixture: DaemonFixture, _ count: Int) async throws -> [Listed.Upload] {
         try await eventually("\(count) uploads are there") {
             let reply = try await ask(fixture, "uploads")
             let list = try JSONDecoder().decode(Listed.self, from: Data(reply.body)).uploads
-            return list.count == count ? list : nil
+            return list.count == count && list.allSatisfy { $0.state != "staging" } ? list : nil
         }
     }
 
