@@ -70,9 +70,18 @@ class ThumbnailTest(RecordingTest):
         picture = page.locator(".row .thumbnail.loaded canvas").first
         self.assertEqual(picture.evaluate("node => node.width"), 68)
         size = page.viewport_size
+        # As by a zoom, which also changes the size in CSS pixels.
         page.context.new_cdp_session(page).send("Emulation.setDeviceMetricsOverride", {
-            **size, "deviceScaleFactor": 2, "mobile": False})
-        self.wait(lambda: picture.evaluate("node => node.width") == 135, "the picture has the pixels of the screen")
+            "width": size["width"] - 8, "height": size["height"], "deviceScaleFactor": 2, "mobile": False})
+        # All that the picture has; its place would have 136.
+        in_view = """nodes => nodes.filter((node) => node.getBoundingClientRect().bottom < innerHeight)
+          .every((node) => node.width === 96)"""
+        pictures = page.locator(".row .thumbnail.loaded canvas")
+        self.wait(lambda: pictures.evaluate_all(in_view), "the pictures in view are drawn with more pixels")
+        page.wait_for_timeout(500)
+        asked = len(self.asked)
+        page.wait_for_timeout(500)
+        self.assertEqual(len(self.asked), asked)
         self.assertTrue(picture.is_visible())
 
     def test_few_are_asked_for_at_a_time(self):
@@ -128,7 +137,11 @@ class LongListTest(RecordingTest):
         page.evaluate("scrollTo(0, 0)")
         expect(page.locator(".row .thumbnail.loaded canvas").first).to_be_visible()
         page.clock.pause_at(page.evaluate("Date.now() + 10_000") / 1000)
-        self.wait(lambda: self.running == 0, "no picture is missing")
+        def rests():
+            count = len(self.asked)
+            page.wait_for_timeout(300)
+            return self.running == 0 and len(self.asked) == count
+        self.wait(rests, "no picture is missing")
         before = len(self.asked)
         passed = set()
         for _ in range(12):

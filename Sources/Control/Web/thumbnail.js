@@ -40,7 +40,7 @@ subscribe("stale", () => {
 });
 // A hidden tab asks for none.
 document.addEventListener("visibilitychange", askAgain);
-// Also when the page is zoomed, or comes to another screen: places may have more pixels then.
+// Places may have more pixels when the window is larger or the page is zoomed.
 addEventListener("resize", askAgain);
 /** Pictures that are in view and not loaded, in the order in which they came there. */
 const waiting = new Set();

@@ -35,10 +35,16 @@ package struct FileIdentity: Hashable, Sendable {
             as: other.version, areOnOneFileSystem: fileSystem != nil && fileSystem == other.fileSystem)
     }
 
-    /// Whether both have known file systems, and different ones.
+    /// Whether both are certainly on different file systems.
     package func isOnOtherDisk(than other: FileIdentity) -> Bool {
-        guard let fileSystem, let others = other.fileSystem else { return false }
-        return fileSystem != others
+        Self.areOtherDisks(fileSystem, other.fileSystem)
+    }
+
+    /// Whether these are certainly the names of different file systems, as in ``fileSystem``. The name of a device
+    /// (`vfat:/dev/sda1`) is that of another one after a restart.
+    package static func areOtherDisks(_ one: String?, _ other: String?) -> Bool {
+        guard let one, let other, one != other else { return false }
+        return !one.contains(":/dev/") && !other.contains(":/dev/")
     }
 
     package var version: FileVersion { FileVersion(size: size, modified: modified, inode: inode, born: born) }

@@ -177,7 +177,7 @@ struct UploadCommands: Sendable {
                 id: row.upload.id)
         }
         if isAway {
-            guard asset.sourceState == .untouched || asset.sourceState == .releasing else {
+            guard asset.sourceState == .untouched else {
                 throw Refusal(
                     .conflict,
                     "the disk of \(asset.path.display) is away, and the file may not be on it any more"

@@ -86,13 +86,14 @@ struct SourceLocator: Sendable {
         } catch { return true }
     }
 
-    /// Whether the file that has the asset's name now is on another file system than the asset was: it is none of its
-    /// versions, and the disk with the asset may come back. Waits for the disk.
+    /// Whether the file that has the asset's name now is certainly on another file system than the asset was: it is none
+    /// of its versions, and the disk with the asset may come back. Waits for the disk.
     func isOnOtherDisk(_ asset: AssetRecord) throws(SystemError) -> Bool {
         guard let home = asset.identity.fileSystem, let folder = try nearestFolder(to: source(of: asset)) else {
             return false
         }
-        return try FileSystems().identity(of: folder, device: folder.status(at: "").device)?.name != home
+        let here = try FileSystems().identity(of: folder, device: folder.status(at: "").device)?.name
+        return FileIdentity.areOtherDisks(here, home)
     }
 
     enum Whereabouts: Sendable {

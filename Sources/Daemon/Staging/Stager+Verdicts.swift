@@ -65,7 +65,7 @@ extension Stager {
         for (asset, content) in copied where owned.contains(asset.id) {
             forgetDeferral(asset.id)
             deferrals.endDisk(of: asset.id, at: context.clocks.monotonic())
-            stagingHolds.clearDisk(of: asset.id)
+            stagingHolds.clearStaging(onDiskOf: asset.id)
             deferrals.forgetChanges(of: asset.id)
             endHold(of: asset.folder)
             if repeats.contains(asset.id) {
@@ -91,6 +91,10 @@ extension Stager {
             let (staging, name) = (context.staging, asset.stagedName)
             try await blocking { try staging.remove(name) }
             context.log.info("copy stopped: its uploads were cancelled", ["path": asset.path.display])
+        // A folder that cannot be opened tells nothing.
+        case .changed where await (try? blocking({ [locator] in try locator.isOnOtherDisk(asset) })) == true:
+            try await waitForDisk(
+                asset, "another disk is mounted at \(asset.root.display) than when the file was found")
         case .changed:
             context.log.info(
                 "file changed while it was copied; it waits until it settles again", ["path": asset.path.display])

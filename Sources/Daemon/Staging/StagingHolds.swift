@@ -36,8 +36,10 @@ final class StagingHolds: Sendable {
     func clear(_ asset: Int64) { _ = single.clear("\(asset)") }
 
     /// A file was read: its disk is there again.
-    func clearDisk(of asset: Int64) {
-        disks.withLock { disks in disks = disks.filter { !$0.value.assets.contains(asset) } }
+    func clearStaging(onDiskOf asset: Int64) {
+        disks.withLock { disks in
+            disks = disks.filter { $0.key.kind == .uploadInPlace || !$0.value.assets.contains(asset) }
+        }
     }
 
     /// All files of a disk wait. The hold keeps its first time, however often it is set, while its kind is the same.

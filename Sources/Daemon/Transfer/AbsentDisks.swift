@@ -30,6 +30,8 @@ final class AbsentDisks: Sendable {
         /// Few.
         var waits: [Wait] = []
         var changes = 0
+        /// Ends of waits that are to be ended now, where that could not be stored.
+        var unended: [MonotonicTime] = []
 
         subscript(disk: DiskWork) -> Wait? {
             get { waits.first { $0.disk == disk } }
@@ -74,6 +76,7 @@ final class AbsentDisks: Sendable {
     func run() async throws {
         while !Task.isCancelled {
             await signal.wait(atMost: nextDeadline())
+            do { try await endWaits() } catch let error as StoreError { stateHealth.failed(error) }
             let now = context.clocks.monotonic()
             let due = state.withLock { $0.waits.filter { $0.next.map { $0 <= now } ?? false } }
             for wait in due {
@@ -91,8 +94,9 @@ final class AbsentDisks: Sendable {
 
     /// When a disk is looked for.
     func nextDeadline() -> Duration? {
-        let next = state.withLock { $0.waits.compactMap(\.next).min() }
-        return next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) }
+        let (next, isUnended) = state.withLock { ($0.waits.compactMap(\.next).min(), !$0.unended.isEmpty) }
+        let wait = next.map { max(.milliseconds(10), $0.since(context.clocks.monotonic())) }
+        return isUnended ? min(wait ?? Self.startTime, Self.startTime) : wait
     }
 
     /// An attempt has found that the disk of an asset is away.
@@ -113,7 +117,7 @@ final class AbsentDisks: Sendable {
                 wait.began = now
                 // The rows that wait until then already are not written again.
                 if wait.end.since(now) < Self.longestWait / 2 { wait.end = now.advanced(by: Self.longestWait) }
-                if wait.next == nil { wait.countFailure(at: now) }
+                if wait.next.map({ $0 <= now }) ?? true { wait.countFailure(at: now) }
                 state.changes += 1
                 wait.change = state.changes
             }
@@ -130,10 +134,9 @@ final class AbsentDisks: Sendable {
                 try $0.waits.waitForDisk(of: asset, until: wait.end, before: known?.end)
             }
         } catch {
-            // The others wait as before.
-            state.withLock { state in
-                if let known, state[disk]?.change == wait.change { state[disk]?.end = known.end }
-            }
+            // The others may wait until the earlier end, which nothing would end any more. They are tried, and wait again.
+            state.withLock { $0.unended.append(known?.end ?? wait.end) }
+            signal.signal()
             throw error
         }
         let isCurrent = state.withLock { state in
@@ -143,8 +146,16 @@ final class AbsentDisks: Sendable {
         }
         if isCurrent { return next.advanced(by: .seconds(1)) }
         // The disk came back meanwhile.
-        try await context.store.write { try $0.waits.end(until: wait.end) }
+        state.withLock { $0.unended.append(wait.end) }
+        signal.signal()
         return now
+    }
+
+    private func endWaits() async throws {
+        let ends = state.withLock(\.unended)
+        if ends.isEmpty { return }
+        try await context.store.write { tx in for end in ends { try tx.waits.end(until: end) } }
+        state.withLock { state in state.unended.removeAll { ends.contains($0) } }
     }
 
     /// The source of an asset was read.

@@ -14,7 +14,7 @@ package struct AssetTable<Access> {
         }
     }
 
-    /// Whether a later version of the asset's file was recorded.
+    /// Whether a later version of the asset's file was recorded. A file of another disk with its path is none.
     package func hasNewerVersion(_ asset: AssetRecord) throws -> Bool {
         let later = try tx.connection.all(
             """
@@ -22,7 +22,9 @@ package struct AssetTable<Access> {
             WHERE relative = ?1 AND folder = ?2 AND id > ?3
             """, [.blob(asset.identity.relative.bytes), .text(asset.folder), .integer(asset.id)]
         ) { AssetRecord($0, 0) }
-        return later.contains { !$0.identity.isSameVersion(as: asset.identity) }
+        return later.contains {
+            !$0.identity.isSameVersion(as: asset.identity) && !$0.identity.isOnOtherDisk(than: asset.identity)
+        }
     }
 
     /// The given names in the staging folder that belong to an asset which needs them.
@@ -102,14 +104,15 @@ extension AssetTable where Access == Writing {
         return tx.connection.lastRow
     }
 
-    /// The asset of this version on the same file system, where its uploads or its release are not over.
+    /// The asset of this version on the same file system, where an upload of it is still to arrive, or it is to be
+    /// released.
     func underWay(_ identity: FileIdentity) throws -> Int64? {
         try tx.connection.all(
             """
             SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
             WHERE relative = ?1 AND folder = ?2 AND file_system = ?3 AND (due = 1 OR EXISTS (
                 SELECT 1 FROM upload WHERE upload.asset = asset.id
-                AND upload.state IN ('staging', 'queued', 'uploading', 'failed')))
+                AND upload.state IN ('staging', 'queued', 'uploading')))
             """,
             [.blob(identity.relative.bytes), .text(identity.folder), .init(identity.fileSystem)]
         ) { AssetRecord($0, 0) }.last { $0.identity.isSameVersion(as: identity) }?.id

@@ -45,16 +45,26 @@ extension Arrivals where Access == Writing {
     private func record(_ arrival: NewAsset) throws -> NewAssetOutcome {
         let identity = arrival.file.identity
         let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
-        // If an asset was recorded for this path and changed before its copy was made, it continues as the same asset.
-        let waiting = try tx.connection.first(
+        // If an asset was recorded for this path and changed before its copy was made, it continues as the same asset. A
+        // file of another disk is no version of it, and gets an asset of its own.
+        let waiting = try tx.connection.all(
             """
-            SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5 FROM asset
+            SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5, file_system FROM asset
             WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC
             """,
             place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.status.changed)]
-        ) { (id: $0.integer(0), isSame: $0.integer(1) == 1) }
+        ) { (id: $0.integer(0), isSame: $0.integer(1) == 1, fileSystem: $0.optionalText(2)) }
+        .first { !FileIdentity.areOtherDisks($0.fileSystem, identity.fileSystem) }
         // Nothing has changed: its copy is still to be made.
-        if let waiting, waiting.isSame, !arrival.again { return .known }
+        if let waiting, waiting.isSame, !arrival.again {
+            // Another disk may have had a file of that name meanwhile.
+            if try tx.tombstones.find(identity.folder, identity.relative)?.identity.isOnOtherDisk(than: identity)
+                == true
+            {
+                try tx.tombstones.insert(identity, asset: waiting.id)
+            }
+            return .known
+        }
         if let waiting = waiting?.id {
             try tx.connection.run(
                 """

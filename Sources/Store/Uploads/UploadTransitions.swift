@@ -156,9 +156,7 @@ extension UploadTransitions where Access == Writing {
             WHERE relative = ?1 AND folder = ?2 AND keeping = 'in-place' AND state = 'staged'
             """, [.blob(identity.relative.bytes), .text(identity.folder)]
         ) { AssetRecord($0, 0) }
-        // A file of another disk is none of its versions.
-        for asset in earlier
-        where !asset.identity.isSameVersion(as: identity) && !asset.identity.isOnOtherDisk(than: identity) {
+        for asset in earlier where !asset.identity.isSameVersion(as: identity) {
             let failure = Failure(
                 .local, code: .sourceChanged,
                 message:

@@ -18,14 +18,12 @@ struct OtherDiskTests {
     }
 
     @Test(
-        "a file that comes back is known while its upload or its release is not over, and no upload of it ends",
-        arguments: [StagingMode.inPlace, .copy], [false, true])
-    func back(_ mode: StagingMode, isSent: Bool) async throws {
+        "a staged file that comes back is known while its upload or its release is not over", arguments: [false, true])
+    func back(isSent: Bool) async throws {
         let scene = try await Scene()
-        let first = try await scene.stage(arrival(on: "A", size: 1, stagingMode: mode))
-        let other = try await scene.stage(arrival(on: "B", size: 2, stagingMode: mode))
+        let first = try await scene.stage(arrival(on: "A", size: 1, stagingMode: .copy))
+        let other = try await scene.stage(arrival(on: "B", size: 2, stagingMode: .copy))
         #expect(other.asset != first.asset)
-        #expect(try await scene.store.read { try $0.uploads.find(first.uploads[0]) }?.state == .queued)
         if isSent {
             for _ in 0..<2 {
                 let claim = try #require(try await scene.store.claim("nas", passingOver: []))
@@ -34,21 +32,52 @@ struct OtherDiskTests {
             }
         }
         for disk in [("A", Int64(1)), ("B", 2), ("A", 1)] {
-            let again = arrival(on: disk.0, size: disk.1, stagingMode: mode)
-            #expect(try await scene.store.areKnown([again.file.identity]) != [true] || disk.0 == "B")
+            let again = arrival(on: disk.0, size: disk.1, stagingMode: .copy)
+            #expect(try await scene.store.areKnown([again.file.identity]) == [false])
             #expect(try await scene.store.write { try $0.arrivals.record([again]) } == [.known])
             #expect(try await scene.store.areKnown([again.file.identity]) == [true])
         }
+        let row = try await scene.store.read { try $0.uploads.row(first.uploads[0]) }
+        let asset = try #require(row?.asset)
+        #expect(try await scene.store.read { try $0.assets.hasNewerVersion(asset) } == false)
     }
 
-    @Test("a new version on the same disk ends the uploads in place of the earlier one, and no others")
-    func newVersion() async throws {
+    @Test("a file that waits to be copied keeps its record while another disk is there, and is known when it is back")
+    func waiting() async throws {
         let scene = try await Scene()
-        let first = try await scene.stage(arrival(on: "A", size: 1))
-        let other = try await scene.stage(arrival(on: "B", size: 2))
-        try await scene.stage(arrival(on: "A", size: 3))
-        #expect(try await scene.store.read { try $0.uploads.find(first.uploads[0]) }?.state == .cancelled)
-        #expect(try await scene.store.read { try $0.uploads.find(other.uploads[0]) }?.state == .queued)
+        let first = arrival(on: "A", size: 1, stagingMode: .copy)
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) })
+                .first
+        else { throw Scene.Unexpected() }
+        let other = try await scene.stage(arrival(on: "B", size: 2, stagingMode: .copy))
+        #expect(other.asset != asset)
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.size == 1)
+        #expect(try await scene.store.write { try $0.arrivals.record([first]) } == [.known])
+        #expect(try await scene.store.areKnown([first.file.identity]) == [true])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
+    }
+
+    @Test("a failed upload does not keep a file that comes back from being recorded")
+    func failed() async throws {
+        let scene = try await Scene()
+        let first = arrival(on: "A", size: 1, stagingMode: .copy)
+        guard case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([first]) }).first
+        else { throw Scene.Unexpected() }
+        let failure = Failure(.local, code: .sourceMissing, message: "x", at: scene.clocks.wall(), retryable: false)
+        #expect(try await scene.store.write { try $0.staging.fail(asset, failure, isGone: true) })
+        try await scene.stage(arrival(on: "B", size: 2, stagingMode: .copy))
+        guard case .newVersion? = try await scene.store.write({ try $0.arrivals.record([first]) }).first else {
+            throw Scene.Unexpected()
+        }
+    }
+
+    @Test("the name of a device does not show that a disk is another one")
+    func devices() {
+        #expect(FileIdentity.areOtherDisks("A", "B"))
+        for (one, other) in [("A", "A"), (nil, "A"), ("A", nil), ("vfat:/dev/sda1", "vfat:/dev/sdb1")] {
+            #expect(!FileIdentity.areOtherDisks(one, other))
+        }
     }
 
     @Test("uploads in place wait for their disk, except those with waits of their own, and go when that is ended")
