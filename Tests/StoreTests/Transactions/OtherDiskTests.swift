@@ -58,6 +58,24 @@ struct OtherDiskTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
     }
 
+    @Test(
+        "a file in place whose upload ended for another disk's file is recorded again, also while it is to be released")
+    func ended() async throws {
+        let scene = try await Scene()
+        var both = arrival(on: "A", size: 1)
+        both.orders += Scene.arrival(both.file, to: ["archive"]).orders
+        let first = both
+        let (asset, _) = try await scene.stage(first)
+        let claim = try #require(try await scene.store.claim("archive", passingOver: []))
+        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
+        try await scene.stage(arrival(on: "B", size: 2))
+        #expect(try await scene.store.read { try $0.releases.releasable(limit: 9) }.map(\.asset.id) == [asset])
+        guard case .newVersion? = try await scene.store.write({ try $0.arrivals.record([first]) }).first else {
+            throw Scene.Unexpected()
+        }
+    }
+
     @Test("a failed upload does not keep a file that comes back from being recorded")
     func failed() async throws {
         let scene = try await Scene()
