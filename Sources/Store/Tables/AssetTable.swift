@@ -105,16 +105,14 @@ extension AssetTable where Access == Writing {
     }
 
     /// The asset of this version on the same file system, where an upload of it is still to arrive, or it is to be
-    /// released and no upload of it was cancelled: that may have been for a file of another disk.
+    /// released.
     func underWay(_ identity: FileIdentity) throws -> Int64? {
         try tx.connection.all(
             """
             SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
-            WHERE relative = ?1 AND folder = ?2 AND file_system = ?3 AND (EXISTS (
+            WHERE relative = ?1 AND folder = ?2 AND file_system = ?3 AND (due = 1 OR EXISTS (
                 SELECT 1 FROM upload WHERE upload.asset = asset.id
-                AND upload.state IN ('staging', 'queued', 'uploading'))
-            OR due = 1 AND NOT EXISTS (
-                SELECT 1 FROM upload WHERE upload.asset = asset.id AND upload.state = 'cancelled'))
+                AND upload.state IN ('staging', 'queued', 'uploading')))
             """,
             [.blob(identity.relative.bytes), .text(identity.folder), .init(identity.fileSystem)]
         ) { AssetRecord($0, 0) }.last { $0.identity.isSameVersion(as: identity) }?.id

@@ -156,7 +156,10 @@ extension UploadTransitions where Access == Writing {
             WHERE relative = ?1 AND folder = ?2 AND keeping = 'in-place' AND state = 'staged'
             """, [.blob(identity.relative.bytes), .text(identity.folder)]
         ) { AssetRecord($0, 0) }
-        for asset in earlier where !asset.identity.isSameVersion(as: identity) {
+        // A file of another disk is none of its versions. If its uploads ended, one destination might never get it: another
+        // may have it, and then it is released.
+        for asset in earlier
+        where !asset.identity.isSameVersion(as: identity) && !asset.identity.isOnOtherDisk(than: identity) {
             let failure = Failure(
                 .local, code: .sourceChanged,
                 message:

@@ -58,22 +58,17 @@ struct OtherDiskTests {
         #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.state == .staging)
     }
 
-    @Test(
-        "a file in place whose upload ended for another disk's file is recorded again, also while it is to be released")
-    func ended() async throws {
+    @Test("another disk's file ends no upload in place; a new version on the same disk ends those of the earlier one")
+    func inPlace() async throws {
         let scene = try await Scene()
-        var both = arrival(on: "A", size: 1)
-        both.orders += Scene.arrival(both.file, to: ["archive"]).orders
-        let first = both
-        let (asset, _) = try await scene.stage(first)
-        let claim = try #require(try await scene.store.claim("archive", passingOver: []))
-        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
-        try await scene.stage(arrival(on: "B", size: 2))
-        #expect(try await scene.store.read { try $0.releases.releasable(limit: 9) }.map(\.asset.id) == [asset])
-        guard case .newVersion? = try await scene.store.write({ try $0.arrivals.record([first]) }).first else {
-            throw Scene.Unexpected()
-        }
+        let first = try await scene.stage(arrival(on: "A", size: 1))
+        let other = try await scene.stage(arrival(on: "B", size: 2))
+        #expect(try await scene.store.read { try $0.uploads.find(first.uploads[0]) }?.state == .queued)
+        let back = arrival(on: "A", size: 1)
+        #expect(try await scene.store.write { try $0.arrivals.record([back]) } == [.known])
+        try await scene.stage(arrival(on: "A", size: 3))
+        #expect(try await scene.store.read { try $0.uploads.find(first.uploads[0]) }?.state == .cancelled)
+        #expect(try await scene.store.read { try $0.uploads.find(other.uploads[0]) }?.state == .queued)
     }
 
     @Test("a failed upload does not keep a file that comes back from being recorded")
