@@ -30,10 +30,11 @@ struct RemovableMediaTests {
             self.state = Mutex(state)
         }
 
-        func media(_ scene: ComponentScene) -> RemovableMedia {
+        /// - Parameter awaited: Folders with files that wait for their disk.
+        func media(_ scene: ComponentScene, awaited: Set<String> = []) -> RemovableMedia {
             RemovableMedia(
                 context: scene.context, stateHealth: scene.parts.stateHealth, signal: scene.parts.signals.media,
-                states: { self.state.withLock { [$0] } }, held: { [:] },
+                states: { self.state.withLock { [$0] } }, held: { [:] }, awaited: { awaited },
                 onReturn: { _ in self.returned.withLock { $0 += 1 } })
         }
     }
@@ -106,5 +107,42 @@ struct RemovableMediaTests {
         scene.parts.signals.wake(for: .folders)
         try await eventually("the medium is back") { await media.view("cam") != nil }
         #expect(card.returned.withLock { $0 } == 1)
+    }
+
+    @Test(
+        "where files wait for their disk, the next disk is noticed by its file system, and other mounts are not",
+        .enabled("\(LoopDisk.need)") { await LoopDisk.isPossible.value })
+    func nextDisk() async throws {
+        let place = TemporaryFolder()
+        let scene = try await ComponentScene { $0.folders[0].watch.path = place.path }
+        let card = try Card()
+        let media = card.media(scene, awaited: ["cam"])
+        let loop = Task { try await media.run() }
+        defer { loop.cancel() }
+        func mounted() async throws {
+            // The device number stays, as that of a slot for cards does.
+            card.state.withLock { $0.mounts += 1 }
+            let signal = scene.parts.signals.media
+            scene.parts.signals.wake(for: .folders)
+            try await eventually("the loop has seen it") {
+                guard signal.isWaiting else { return false }
+                scene.clocks.advance(by: .seconds(3))
+                return true
+            }
+        }
+        func returned(_ count: Int) async throws {
+            try await eventually("the folder has returned \(count) times") {
+                card.returned.withLock { $0 } == count
+            }
+        }
+        try await returned(1)
+        let disk = try await LoopDisk(.ext4, at: place.path)
+        try await mounted()
+        try await returned(2)
+        try await mounted()
+        let next = try await LoopDisk(.ext4, at: place.path)
+        try await mounted()
+        try await returned(3)
+        withExtendedLifetime((disk, next)) {}
     }
 }
