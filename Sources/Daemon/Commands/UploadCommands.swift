@@ -168,8 +168,7 @@ struct UploadCommands: Sendable {
         let isAway: Bool
         do {
             (status, isAway) = try await blocking { [locator] in
-                let isAway = try locator.whereabouts(of: asset) == .away || locator.isOnOtherDisk(asset)
-                return (try source.statusIfPresent(), isAway)
+                (try source.statusIfPresent(), try locator.isAway(asset))
             }
         } catch let error as SystemError {
             throw Refusal(

@@ -106,6 +106,13 @@ struct SourceLocator: Sendable {
         case gone
     }
 
+    /// Whether the place of the asset's source is absent, or another disk has a file of that name there. Waits for the
+    /// disk.
+    func isAway(_ asset: AssetRecord) throws(SystemError) -> Bool {
+        if try whereabouts(of: asset) == .away { return true }
+        return try isOnOtherDisk(asset)
+    }
+
     /// The whereabouts of the asset's source. Waits for the disk.
     ///
     /// A disk may appear or disappear between any two questions. So `gone` is returned only if the same disk was

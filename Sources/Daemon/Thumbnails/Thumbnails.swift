@@ -150,8 +150,7 @@ struct Thumbnails: Sendable {
             outcome = try await withTaskCancellationHandler {
                 try await disk.run { pulse in
                     guard let file = Self.open(asset, copy: copy, source: source) else {
-                        let isAway = try? locator.whereabouts(of: asset) == .away || locator.isOnOtherDisk(asset)
-                        return isAway == true ? .away : .gone
+                        return (try? locator.isAway(asset)) == true ? .away : .gone
                     }
                     do throws(ThumbnailMaker.Failure) {
                         return .picture(try maker.picture(of: file) { stop.isSet || hasLeft() })
