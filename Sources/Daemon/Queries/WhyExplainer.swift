@@ -127,7 +127,12 @@ struct WhyExplainer: Sendable {
     }
 
     private func explanation(_ folder: String, _ relative: FilePath, _ status: FileStatus) async throws -> String {
-        guard let known = try await context.store.read({ try $0.tombstones.knownFile(folder, relative) }) else {
+        let version = (status.size, status.modified)
+        guard
+            let known = try await context.store.read({
+                try $0.tombstones.knownFile(folder, relative, preferring: version)
+            })
+        else {
             return "folder \(folder) accepts it: an event or the next scan finds it within an hour at most"
         }
         guard known.size == status.size, known.modified == status.modified else {

@@ -10,7 +10,7 @@ enum Schema {
     static let steps: [String] = [
         first, media, stagingMode, partDigests, named, trouble, namedAddress, leftThere, sources,
         stepLinks, received, waste, furthest, failingTime, cards, masks, stepQuotas,
-        interfaceCounts, alternatives, groupNames, checkpointExpiry,
+        interfaceCounts, alternatives, groupNames, checkpointExpiry, displacedTombstones,
     ]
     /// SQLITE_MISUSE: the code of the error for a database that a newer version wrote.
     static let tooNew: Int32 = 21

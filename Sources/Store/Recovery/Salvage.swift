@@ -61,7 +61,10 @@ enum SalvageTable {
         case .skipped:
             return """
                 SELECT folder || char(10) || hex(relative), folder, relative, '', 'skipped', size, modified, NULL, NULL,
-                NULL, NULL, 1, 0 FROM tombstone WHERE asset IS NULL AND ?1 IS NOT NULL
+                NULL, NULL, 1, 0 FROM (
+                    SELECT folder, relative, size, modified, asset FROM tombstone UNION ALL
+                    SELECT folder, relative, size, modified, asset FROM displaced_tombstone)
+                WHERE asset IS NULL AND ?1 IS NOT NULL
                 """
         }
     }

@@ -40,8 +40,11 @@ extension HistoryRetentionTable where Access == Writing {
         try tx.connection.run("DELETE FROM exception WHERE scope = 'upload' AND name = ?1", [.text(id)])
         try tx.connection.run(
             """
-            DELETE FROM history WHERE upload = ?1 AND (outcome <> 'completed' OR NOT EXISTS (SELECT 1 FROM tombstone
-            WHERE tombstone.folder = history.folder AND tombstone.relative = history.relative))
+            DELETE FROM history WHERE upload = ?1 AND (outcome <> 'completed' OR NOT EXISTS (
+                SELECT 1 FROM tombstone
+                WHERE tombstone.folder = history.folder AND tombstone.relative = history.relative UNION ALL
+                SELECT 1 FROM displaced_tombstone AS displaced INDEXED BY displaced_tombstone_path
+                WHERE displaced.folder = history.folder AND displaced.relative = history.relative))
             """, [.text(id)])
         try tx.connection.run("DELETE FROM upload WHERE id = ?1", [.text(id)])
         guard try tx.uploads.of(upload.asset).isEmpty else { return }

@@ -104,20 +104,6 @@ extension AssetTable where Access == Writing {
         return tx.connection.lastRow
     }
 
-    /// The asset of this version on the same file system, where an upload of it is still to arrive, or it is to be
-    /// released.
-    func underWay(_ identity: FileIdentity) throws -> Int64? {
-        try tx.connection.all(
-            """
-            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
-            WHERE relative = ?1 AND folder = ?2 AND file_system = ?3 AND (due = 1 OR EXISTS (
-                SELECT 1 FROM upload WHERE upload.asset = asset.id
-                AND upload.state IN ('staging', 'queued', 'uploading')))
-            """,
-            [.blob(identity.relative.bytes), .text(identity.folder), .init(identity.fileSystem)]
-        ) { AssetRecord($0, 0) }.last { $0.identity.isSameVersion(as: identity) }?.id
-    }
-
     /// Updates the uploads of an asset that wait for its copy to a changed size or time.
     func updateSize(_ asset: Int64, size: Int64, modified: Int64) throws {
         for upload in try tx.uploads.of(asset) where upload.state == .staging {

@@ -30,9 +30,11 @@ extension HistoryTable where Access == Writing {
         try tx.connection.run(
             """
             DELETE FROM history WHERE outcome = 'completed' AND folder = ?1 AND relative = ?2
-            AND sha256 = (SELECT sha256 FROM tombstone WHERE folder = ?1 AND relative = ?2)
+            AND sha256 IN (
+                SELECT sha256 FROM tombstone WHERE folder = ?1 AND relative = ?2 AND file_system IS ?3 UNION ALL
+                SELECT sha256 FROM displaced_tombstone WHERE folder = ?1 AND relative = ?2 AND file_system = ?3)
             AND NOT EXISTS (SELECT 1 FROM upload WHERE upload.id = history.upload)
-            """, [.text(identity.folder), .blob(identity.relative.bytes)])
+            """, [.text(identity.folder), .blob(identity.relative.bytes), .init(identity.fileSystem)])
     }
 }
 

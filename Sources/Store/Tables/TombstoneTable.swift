@@ -14,6 +14,18 @@ struct Tombstone {
     var seenAt: Int64
     /// Whether an asset was made of it; otherwise it was only skipped.
     var wasRecorded: Bool
+
+    static let columns = "size, modified, inode, born, file_system, seen_at, asset IS NOT NULL"
+
+    /// - Parameter row: Begins with the values of ``columns``.
+    init(_ row: Connection.Row, _ folder: String, _ relative: FilePath) {
+        identity = FileIdentity(
+            folder: folder, relative: relative, size: row.integer(0), modified: row.integer(1),
+            inode: row.optionalInteger(2).map { UInt64(bitPattern: $0) }, born: row.optionalInteger(3),
+            fileSystem: row.optionalText(4))
+        seenAt = row.integer(5)
+        wasRecorded = row.integer(6) != 0
+    }
 }
 
 /// The fact that keeps the file at a path from being recorded again; `nil` when there is none.
@@ -28,18 +40,17 @@ package struct KnownFile: Sendable, Hashable {
 package struct TombstoneTable<Access> {
     let tx: Transaction<Access>
 
+    /// The tombstone of the file that was recorded or skipped last at this path, on whatever disk.
     func find(_ folder: String, _ relative: FilePath) throws(StoreError) -> Tombstone? {
         try tx.connection.first(
-            "SELECT size, modified, inode, born, file_system, seen_at, asset IS NOT NULL FROM tombstone WHERE folder = ?1 AND relative = ?2",
+            "SELECT \(Tombstone.columns) FROM tombstone WHERE folder = ?1 AND relative = ?2",
             [.text(folder), .blob(relative.bytes)]
-        ) { row in
-            Tombstone(
-                identity: FileIdentity(
-                    folder: folder, relative: relative, size: row.integer(0), modified: row.integer(1),
-                    inode: row.optionalInteger(2).map { UInt64(bitPattern: $0) }, born: row.optionalInteger(3),
-                    fileSystem: row.optionalText(4)),
-                seenAt: row.integer(5), wasRecorded: row.integer(6) != 0)
-        }
+        ) { Tombstone($0, folder, relative) }
+    }
+
+    /// The tombstones that may be those of this file: the last one of its path, and the one of its own disk.
+    func candidates(for identity: FileIdentity) throws(StoreError) -> [Tombstone] {
+        [try find(identity.folder, identity.relative), try tx.displacedTombstones.find(identity)].compactMap { $0 }
     }
 
     /// Tombstones not renewed for 90 days, oldest first: they may be deleted only after a check that their sources are
@@ -48,7 +59,9 @@ package struct TombstoneTable<Access> {
         let horizon = tx.clocks.wall().milliseconds - 90 * 86_400_000
         return try tx.connection.all(
             """
-            SELECT folder, relative, size, modified, inode, born, file_system FROM tombstone
+            SELECT folder, relative, size, modified, inode, born, file_system, seen_at FROM tombstone WHERE seen_at < ?1
+            UNION ALL
+            SELECT folder, relative, size, modified, inode, born, file_system, seen_at FROM displaced_tombstone
             WHERE seen_at < ?1 ORDER BY seen_at LIMIT ?2
             """, [.integer(horizon), .integer(Int64(limit))]
         ) { row in
@@ -74,8 +87,14 @@ package struct TombstoneTable<Access> {
         ) { FilePath(bytes: $0.blob(0)) }
     }
 
-    package func knownFile(_ folder: String, _ relative: FilePath) throws -> KnownFile? {
-        try find(folder, relative).map {
+    /// - Parameter wanted: The one to prefer, where files of several disks have this path.
+    package func knownFile(
+        _ folder: String, _ relative: FilePath, preferring wanted: (size: Int64, modified: Int64)? = nil
+    ) throws -> KnownFile? {
+        let stones =
+            try [find(folder, relative)].compactMap { $0 } + tx.displacedTombstones.all(at: relative, in: folder)
+        let stone = stones.first { $0.identity.size == wanted?.size && $0.identity.modified == wanted?.modified }
+        return (stone ?? stones.first).map {
             KnownFile(size: $0.identity.size, modified: $0.identity.modified, wasRecorded: $0.wasRecorded)
         }
     }
@@ -87,15 +106,34 @@ package struct TombstoneTable<Access> {
         let now = tx.clocks.wall().milliseconds
         var answers = [Bool](repeating: false, count: identities.count)
         var old: [Int] = []
+        func found(_ index: Int, _ seenAt: Int64) {
+            answers[index] = true
+            if abs(now - seenAt) > 7 * 86_400_000 { old.append(index) }
+        }
         let order = identities.sortedIndices()
         var next = order.startIndex
-        while next < order.endIndex {
-            next = try walk(order, from: next, of: identities) { index, seenAt in
-                answers[index] = true
-                if abs(now - seenAt) > 7 * 86_400_000 { old.append(index) }
-            }
-        }
+        while next < order.endIndex { next = try walk(order, from: next, of: identities, found: found) }
+        try searchDisplaced(order.filter { !answers[$0] }, of: identities, found: found)
         return (answers, old)
+    }
+
+    /// Searches files whose paths another disk's files have taken. Most disks have none, and are asked about once.
+    private func searchDisplaced(
+        _ order: [Int], of identities: PackedFileVersions, found: (Int, Int64) -> Void
+    ) throws(StoreError) {
+        var disk: (folder: String, fileSystem: String, hasAny: Bool)?
+        for index in order {
+            let identity = identities[index]
+            guard let fileSystem = identity.fileSystem else { continue }
+            if disk?.folder != identity.folder || disk?.fileSystem != fileSystem {
+                let hasAny = try tx.displacedTombstones.exist(of: fileSystem, in: identity.folder)
+                disk = (identity.folder, fileSystem, hasAny)
+            }
+            guard disk?.hasAny == true, let stone = try tx.displacedTombstones.find(identity),
+                stone.identity.isSameVersion(as: identity)
+            else { continue }
+            found(index, stone.seenAt)
+        }
     }
 
     /// Steps along the table as long as the next requested file is near: the files of a directory are neighbours there,
@@ -140,7 +178,12 @@ extension TombstoneTable where Access == Writing {
         for identity in identities { try insert(identity, asset: nil) }
     }
 
+    /// Those of other disks' files with this path stay.
     func insert(_ identity: FileIdentity, asset: Int64?) throws(StoreError) {
+        if let last = try find(identity.folder, identity.relative), last.identity.isOnOtherDisk(than: identity) {
+            try tx.displacedTombstones.displace(last)
+        }
+        try tx.displacedTombstones.remove(identity)
         try tx.connection.run(
             """
             INSERT OR REPLACE INTO tombstone (folder, relative, size, modified, inode, born, file_system, asset, seen_at)
@@ -161,30 +204,46 @@ extension TombstoneTable where Access == Writing {
             DELETE FROM tombstone
             WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
             """, [.integer(asset)])
+        try tx.connection.run(
+            """
+            DELETE FROM displaced_tombstone WHERE asset = ?1
+            AND (folder, file_system, relative) = (SELECT folder, file_system, relative FROM asset WHERE id = ?1)
+            """, [.integer(asset)])
     }
 
-    func renew(_ identities: [FileIdentity]) throws {
+    /// Stores that an upload of this version is complete.
+    func markSent(_ asset: Int64) throws(StoreError) {
+        try tx.connection.run(
+            """
+            UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1)
+            WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
+            """, [.integer(asset)])
+        try tx.connection.run(
+            """
+            UPDATE displaced_tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1) WHERE asset = ?1
+            AND (folder, file_system, relative) = (SELECT folder, file_system, relative FROM asset WHERE id = ?1)
+            """, [.integer(asset)])
+    }
+
+    package func renew(_ identities: [FileIdentity]) throws {
         let now = tx.clocks.wall().milliseconds
         for identity in identities {
             try tx.connection.run(
                 "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
                 [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
+            try tx.displacedTombstones.renew(identity)
         }
     }
 
     /// Renews tombstones whose source exists (`renewed`), and deletes those whose source is gone (`gone`).
     package func prune(renewed: [FileIdentity], gone: [FileIdentity]) throws {
-        let now = tx.clocks.wall().milliseconds
-        for identity in renewed {
-            try tx.connection.run(
-                "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
-                [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
-        }
+        try renew(renewed)
         for identity in gone {
             try tx.history.forgetSent(identity)
             try tx.connection.run(
-                "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2",
-                [.text(identity.folder), .blob(identity.relative.bytes)])
+                "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2 AND file_system IS ?3",
+                [.text(identity.folder), .blob(identity.relative.bytes), .init(identity.fileSystem)])
+            try tx.displacedTombstones.remove(identity)
         }
     }
 }

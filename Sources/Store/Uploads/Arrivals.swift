@@ -56,15 +56,7 @@ extension Arrivals where Access == Writing {
         ) { (id: $0.integer(0), isSame: $0.integer(1) == 1, fileSystem: $0.optionalText(2)) }
         .first { !FileIdentity.areOtherDisks($0.fileSystem, identity.fileSystem) }
         // Nothing has changed: its copy is still to be made.
-        if let waiting, waiting.isSame, !arrival.again {
-            // Another disk may have had a file of that name meanwhile.
-            if try tx.tombstones.find(identity.folder, identity.relative)?.identity.isOnOtherDisk(than: identity)
-                == true
-            {
-                try tx.tombstones.insert(identity, asset: waiting.id)
-            }
-            return .known
-        }
+        if let waiting, waiting.isSame, !arrival.again { return .known }
         if let waiting = waiting?.id {
             try tx.connection.run(
                 """
@@ -85,26 +77,21 @@ extension Arrivals where Access == Writing {
             try tx.tombstones.insert(identity, asset: waiting)
             return .renewed(asset: waiting)
         }
-        let stone = try tx.tombstones.find(identity.folder, identity.relative)
-        let isSameVersion = stone.map { $0.identity.isSameVersion(as: identity) } ?? false
+        let stones = try tx.tombstones.candidates(for: identity)
+        let same = stones.first { $0.identity.isSameVersion(as: identity) }
         // A file that was only skipped, because it existed before or was empty, may be added by a person: it was never
         // sent.
-        let isOnlySkipped = stone?.wasRecorded == false && arrival.file.settledBy == .added
-        if isSameVersion && !arrival.again && !isOnlySkipped { return .known }
-        // Another disk had a file of that name meanwhile, whose tombstone this is: the file is recorded already.
-        if let stone, stone.identity.isOnOtherDisk(than: identity), !arrival.again,
-            let asset = try tx.assets.underWay(identity)
-        {
-            try tx.tombstones.insert(identity, asset: asset)
-            return .known
-        }
+        let isOnlySkipped = same?.wasRecorded == false && arrival.file.settledBy == .added
+        if same != nil && !arrival.again && !isOnlySkipped { return .known }
         // Before the keys are checked: the earlier version may hold the key of this one.
         try tx.transitions.endSuperseded(by: identity)
         if let holder = try tx.uploads.keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try tx.assets.insert(arrival)
         let uploads = try arrival.orders.map { try tx.uploads.insert($0, of: asset, arrival) }
         try tx.tombstones.insert(identity, asset: asset)
-        return stone?.wasRecorded == true && !isSameVersion
+        let isNewVersion =
+            same == nil && stones.contains { $0.wasRecorded && !$0.identity.isOnOtherDisk(than: identity) }
+        return isNewVersion
             ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
     }
 }

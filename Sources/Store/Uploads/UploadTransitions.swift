@@ -97,11 +97,7 @@ extension UploadTransitions where Access == Writing {
         try move(upload, by: .verified, as: end, leaving: remote)
         try tx.history.record(upload, .completed, remote: remote)
         try tx.connection.run("DELETE FROM checkpoint WHERE upload = ?1", [.text(upload.id)])
-        try tx.connection.run(
-            """
-            UPDATE tombstone SET sha256 = (SELECT sha256 FROM asset WHERE id = ?1)
-            WHERE (folder, relative) = (SELECT folder, relative FROM asset WHERE id = ?1) AND asset = ?1
-            """, [.integer(upload.asset)])
+        try tx.tombstones.markSent(upload.asset)
     }
 
     /// Ends an upload, and queues its remains at the destination for removal.

@@ -1,8 +1,9 @@
 import Core
 import Linux
-import Store
 import TestKit
 import Testing
+
+@testable import Store
 
 /// Two disks take turns at one place, as the cards of a camera do, and their files have the same names.
 @Suite("Files of another disk with the same path")
@@ -18,7 +19,7 @@ struct OtherDiskTests {
     }
 
     @Test(
-        "a staged file that comes back is known while its upload or its release is not over", arguments: [false, true])
+        "a staged file that comes back is known, whether its upload is over or not", arguments: [false, true])
     func back(isSent: Bool) async throws {
         let scene = try await Scene()
         let first = try await scene.stage(arrival(on: "A", size: 1, stagingMode: .copy))
@@ -33,9 +34,8 @@ struct OtherDiskTests {
         }
         for disk in [("A", Int64(1)), ("B", 2), ("A", 1)] {
             let again = arrival(on: disk.0, size: disk.1, stagingMode: .copy)
-            #expect(try await scene.store.areKnown([again.file.identity]) == [false])
-            #expect(try await scene.store.write { try $0.arrivals.record([again]) } == [.known])
             #expect(try await scene.store.areKnown([again.file.identity]) == [true])
+            #expect(try await scene.store.write { try $0.arrivals.record([again]) } == [.known])
         }
         let row = try await scene.store.read { try $0.uploads.row(first.uploads[0]) }
         let asset = try #require(row?.asset)
@@ -71,7 +71,7 @@ struct OtherDiskTests {
         #expect(try await scene.store.read { try $0.uploads.find(other.uploads[0]) }?.state == .queued)
     }
 
-    @Test("a failed upload does not keep a file that comes back from being recorded")
+    @Test("a file that was gone before its copy is recorded if it comes back, and is no new version of another disk's")
     func failed() async throws {
         let scene = try await Scene()
         let first = arrival(on: "A", size: 1, stagingMode: .copy)
@@ -80,9 +80,115 @@ struct OtherDiskTests {
         let failure = Failure(.local, code: .sourceMissing, message: "x", at: scene.clocks.wall(), retryable: false)
         #expect(try await scene.store.write { try $0.staging.fail(asset, failure, isGone: true) })
         try await scene.stage(arrival(on: "B", size: 2, stagingMode: .copy))
-        guard case .newVersion? = try await scene.store.write({ try $0.arrivals.record([first]) }).first else {
+        guard case .recorded? = try await scene.store.write({ try $0.arrivals.record([first]) }).first else {
             throw Scene.Unexpected()
         }
+    }
+
+    @Test("a file stays known when another disk's file takes its path, also if that file is then gone before its copy")
+    func gone() async throws {
+        let scene = try await Scene()
+        let first = arrival(on: "A", size: 1, stagingMode: .copy)
+        try await scene.stage(first)
+        let other = arrival(on: "B", size: 2, stagingMode: .copy)
+        guard case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([other]) }).first
+        else { throw Scene.Unexpected() }
+        let failure = Failure(.local, code: .sourceMissing, message: "x", at: scene.clocks.wall(), retryable: false)
+        #expect(try await scene.store.write { try $0.staging.fail(asset, failure, isGone: true) })
+        #expect(try await scene.store.areKnown([first, other].map(\.file.identity)) == [true, false])
+        #expect(try await scene.store.write { try $0.arrivals.record([first]) } == [.known])
+    }
+
+    @Test("files that were skipped or cancelled stay so when another disk's files have had their paths")
+    func cancelled() async throws {
+        let scene = try await Scene()
+        let skipped = arrival("s", on: "A", size: 1, stagingMode: .copy)
+        try await scene.store.write { try $0.tombstones.skip([skipped.file.identity]) }
+        let cancelled = arrival("c", on: "A", size: 1, stagingMode: .copy)
+        let uploads = try await scene.stage(cancelled).uploads
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        for name in ["s", "c"] { try await scene.stage(arrival(name, on: "B", size: 2, stagingMode: .copy)) }
+        for arrival in [skipped, cancelled] {
+            #expect(try await scene.store.areKnown([arrival.file.identity]) == [true])
+            #expect(try await scene.store.write { try $0.arrivals.record([arrival]) } == [.known])
+        }
+        // A person may add a file that was skipped.
+        var added = skipped
+        added.file.settledBy = .added
+        guard case .recorded? = try await scene.store.write({ try $0.arrivals.record([added]) }).first else {
+            throw Scene.Unexpected()
+        }
+        let known = try await scene.store.read {
+            try $0.tombstones.knownFile(
+                "cam", "s", preferring: (skipped.file.identity.size, skipped.file.identity.modified))
+        }
+        #expect(known?.wasRecorded == true)
+    }
+
+    @Test("a new version on one disk replaces that disk's version alone")
+    func version() async throws {
+        let scene = try await Scene()
+        let (first, other) = (arrival(on: "A", size: 1), arrival(on: "B", size: 2))
+        try await scene.stage(first)
+        try await scene.stage(other)
+        let newer = arrival(on: "A", size: 3)
+        guard case .newVersion(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([newer]) }).first
+        else { throw Scene.Unexpected() }
+        #expect(
+            try await scene.store.areKnown([first, other, newer].map(\.file.identity)) == [false, true, true])
+        // What changed under the record of a disk's file concerns that disk's file alone.
+        try await scene.stage(arrival(on: "B", size: 4))
+        try await scene.store.write { try $0.tombstones.remove(asset) }
+        #expect(
+            try await scene.store.areKnown([newer, arrival(on: "B", size: 4)].map(\.file.identity)) == [false, true])
+    }
+
+    @Test("a query finds files of several disks in any order, and renews the tombstones that are a week old")
+    func query() async throws {
+        let scene = try await Scene()
+        let disks = ["A", "B", "C"]
+        let names = (0..<40).map { "f\($0)" }
+        for (size, disk) in disks.enumerated() {
+            for name in names { try await scene.stage(arrival(name, on: disk, size: Int64(size + 1))) }
+        }
+        let all = disks.enumerated().flatMap { disk in
+            names.map { arrival($0, on: disk.element, size: Int64(disk.offset + 1)).file.identity }
+        }
+        let changed = all.map {
+            var identity = $0
+            identity.size += 10
+            return identity
+        }
+        #expect(try await scene.store.areKnown(all.shuffled()).allSatisfy { $0 })
+        #expect(try await scene.store.areKnown(changed.shuffled()).allSatisfy { !$0 })
+        scene.clocks.step(by: .seconds(100 * 86_400))
+        #expect(try await scene.store.read { try $0.tombstones.old(limit: 1000) }.count == all.count)
+        #expect(try await scene.store.areKnown(all).allSatisfy { $0 })
+        #expect(try await scene.store.read { try $0.tombstones.old(limit: 1000) }.isEmpty)
+    }
+
+    @Test("the records of a displaced file go when it is gone, and those of the other disk's file stay")
+    func pruned() async throws {
+        let scene = try await Scene()
+        let (first, other) = (arrival(on: "A", size: 1), arrival(on: "B", size: 2))
+        for arrival in [first, other] { try await scene.stage(arrival) }
+        try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [first.file.identity]) }
+        #expect(try await scene.store.areKnown([first, other].map(\.file.identity)) == [false, true])
+        try await scene.stage(first)
+        try await scene.store.write { try $0.tombstones.prune(renewed: [], gone: [first.file.identity]) }
+        #expect(try await scene.store.areKnown([first, other].map(\.file.identity)) == [false, true])
+    }
+
+    @Test("a path keeps the tombstones of the thirty other disks seen last")
+    func limit() async throws {
+        let scene = try await Scene()
+        let all = (0..<40).map { arrival(on: "D\($0)", size: Int64($0 + 1)) }
+        for arrival in all {
+            try await scene.stage(arrival)
+            scene.clocks.step(by: .seconds(1))
+        }
+        let known = try await scene.store.areKnown(all.map(\.file.identity))
+        #expect(known == all.indices.map { $0 >= 9 })
     }
 
     @Test("the name of a device does not show that a disk is another one")

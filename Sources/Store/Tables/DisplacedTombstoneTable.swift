@@ -1,0 +1,103 @@
+internal import Core
+
+/// Disks of which a path keeps a tombstone. Each formatting makes another disk, so without a limit the table of a camera
+/// that reuses its file names would grow without end.
+private let disksPerPath = 30
+
+extension Schema {
+    /// Tombstones of paths that files of another disk have taken since, as with memory cards that take turns in a slot.
+    static let displacedTombstones = """
+        CREATE TABLE displaced_tombstone (
+            folder TEXT NOT NULL,
+            file_system TEXT NOT NULL,
+            relative BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            inode INTEGER,
+            born INTEGER,
+            asset INTEGER,
+            sha256 BLOB,
+            seen_at INTEGER NOT NULL,
+            PRIMARY KEY (folder, file_system, relative)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX displaced_tombstone_path ON displaced_tombstone (relative, folder, seen_at);
+        CREATE INDEX displaced_tombstone_seen ON displaced_tombstone (seen_at);
+        """
+}
+
+/// Rows of `displaced_tombstone`. ``TombstoneTable`` moves them here and asks for them.
+struct DisplacedTombstoneTable<Access> {
+    let tx: Transaction<Access>
+
+    /// The tombstone of the file that is, or was, at the path of `identity` on its disk.
+    func find(_ identity: FileIdentity) throws(StoreError) -> Tombstone? {
+        guard let disk = identity.fileSystem else { return nil }
+        return try tx.connection.first(
+            """
+            SELECT \(Tombstone.columns) FROM displaced_tombstone
+            WHERE folder = ?1 AND file_system = ?2 AND relative = ?3
+            """, [.text(identity.folder), .text(disk), .blob(identity.relative.bytes)]
+        ) { Tombstone($0, identity.folder, identity.relative) }
+    }
+
+    /// Whether any file of a disk has one.
+    func exist(of disk: String, in folder: String) throws(StoreError) -> Bool {
+        try tx.connection.first(
+            "SELECT 1 FROM displaced_tombstone WHERE folder = ?1 AND file_system = ?2 LIMIT 1",
+            [.text(folder), .text(disk)]
+        ) { _ in true } ?? false
+    }
+
+    /// Those of the same path on all disks.
+    func all(at relative: FilePath, in folder: String) throws(StoreError) -> [Tombstone] {
+        try tx.connection.all(
+            """
+            SELECT \(Tombstone.columns) FROM displaced_tombstone INDEXED BY displaced_tombstone_path
+            WHERE relative = ?1 AND folder = ?2
+            """, [.blob(relative.bytes), .text(folder)]
+        ) { Tombstone($0, folder, relative) }
+    }
+}
+
+extension DisplacedTombstoneTable where Access == Writing {
+    /// Copies the tombstone of a path here, before that of another disk's file replaces it.
+    func displace(_ stone: Tombstone) throws(StoreError) {
+        let path: [Connection.Value] = [.text(stone.identity.folder), .blob(stone.identity.relative.bytes)]
+        try tx.connection.run(
+            """
+            INSERT OR REPLACE INTO displaced_tombstone
+                (folder, file_system, relative, size, modified, inode, born, asset, sha256, seen_at)
+            SELECT folder, file_system, relative, size, modified, inode, born, asset, sha256, seen_at FROM tombstone
+            WHERE folder = ?1 AND relative = ?2 AND file_system IS NOT NULL
+            """, path)
+        try tx.connection.run(
+            """
+            DELETE FROM displaced_tombstone WHERE (folder, file_system, relative) IN (
+                SELECT folder, file_system, relative FROM displaced_tombstone INDEXED BY displaced_tombstone_path
+                WHERE relative = ?2 AND folder = ?1 ORDER BY seen_at DESC LIMIT -1 OFFSET \(disksPerPath))
+            """, path)
+    }
+
+    func remove(_ identity: FileIdentity) throws(StoreError) {
+        guard let disk = identity.fileSystem else { return }
+        try tx.connection.run(
+            "DELETE FROM displaced_tombstone WHERE folder = ?1 AND file_system = ?2 AND relative = ?3",
+            [.text(identity.folder), .text(disk), .blob(identity.relative.bytes)])
+    }
+
+    func renew(_ identity: FileIdentity) throws(StoreError) {
+        guard let disk = identity.fileSystem else { return }
+        try tx.connection.run(
+            """
+            UPDATE displaced_tombstone SET seen_at = ?4 WHERE folder = ?1 AND file_system = ?2 AND relative = ?3
+            """,
+            [
+                .text(identity.folder), .text(disk), .blob(identity.relative.bytes),
+                .integer(tx.clocks.wall().milliseconds),
+            ])
+    }
+}
+
+extension Transaction {
+    var displacedTombstones: DisplacedTombstoneTable<Access> { DisplacedTombstoneTable(tx: self) }
+}
