@@ -122,6 +122,25 @@ extension Schema {
         CREATE INDEX checkpoint_expires ON checkpoint (expires) WHERE expires IS NOT NULL;
         """
 
+    /// Tombstones of paths that files of another disk have taken since, as with memory cards that take turns in a slot.
+    static let displacedTombstones = """
+        CREATE TABLE displaced_tombstone (
+            folder TEXT NOT NULL,
+            file_system TEXT NOT NULL,
+            relative BLOB NOT NULL,
+            size INTEGER NOT NULL,
+            modified INTEGER NOT NULL,
+            inode INTEGER,
+            born INTEGER,
+            asset INTEGER,
+            sha256 BLOB,
+            seen_at INTEGER NOT NULL,
+            PRIMARY KEY (folder, file_system, relative)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX displaced_tombstone_path ON displaced_tombstone (relative, folder, seen_at);
+        CREATE INDEX displaced_tombstone_seen ON displaced_tombstone (seen_at);
+        """
+
     /// Whether a row of `upload` is on standby and not paused, in SQL: 1 or 0.
     private static func waits(_ row: String) -> String { "(\(row).standby > 0 AND \(row).paused_at IS NULL)" }
 }

@@ -4,27 +4,6 @@ internal import Core
 /// that reuses its file names would grow without end.
 private let disksPerPath = 30
 
-extension Schema {
-    /// Tombstones of paths that files of another disk have taken since, as with memory cards that take turns in a slot.
-    static let displacedTombstones = """
-        CREATE TABLE displaced_tombstone (
-            folder TEXT NOT NULL,
-            file_system TEXT NOT NULL,
-            relative BLOB NOT NULL,
-            size INTEGER NOT NULL,
-            modified INTEGER NOT NULL,
-            inode INTEGER,
-            born INTEGER,
-            asset INTEGER,
-            sha256 BLOB,
-            seen_at INTEGER NOT NULL,
-            PRIMARY KEY (folder, file_system, relative)
-        ) STRICT, WITHOUT ROWID;
-        CREATE INDEX displaced_tombstone_path ON displaced_tombstone (relative, folder, seen_at);
-        CREATE INDEX displaced_tombstone_seen ON displaced_tombstone (seen_at);
-        """
-}
-
 /// Rows of `displaced_tombstone`. ``TombstoneTable`` moves them here and asks for them.
 struct DisplacedTombstoneTable<Access> {
     let tx: Transaction<Access>
@@ -96,8 +75,4 @@ extension DisplacedTombstoneTable where Access == Writing {
                 .integer(tx.clocks.wall().milliseconds),
             ])
     }
-}
-
-extension Transaction {
-    var displacedTombstones: DisplacedTombstoneTable<Access> { DisplacedTombstoneTable(tx: self) }
 }

@@ -40,6 +40,8 @@ package struct KnownFile: Sendable, Hashable {
 package struct TombstoneTable<Access> {
     let tx: Transaction<Access>
 
+    private var displaced: DisplacedTombstoneTable<Access> { DisplacedTombstoneTable(tx: tx) }
+
     /// The tombstone of the file that was recorded or skipped last at this path, on whatever disk.
     func find(_ folder: String, _ relative: FilePath) throws(StoreError) -> Tombstone? {
         try tx.connection.first(
@@ -50,7 +52,7 @@ package struct TombstoneTable<Access> {
 
     /// The tombstones that may be those of this file: the last one of its path, and the one of its own disk.
     func candidates(for identity: FileIdentity) throws(StoreError) -> [Tombstone] {
-        [try find(identity.folder, identity.relative), try tx.displacedTombstones.find(identity)].compactMap { $0 }
+        [try find(identity.folder, identity.relative), try displaced.find(identity)].compactMap { $0 }
     }
 
     /// Tombstones not renewed for 90 days, oldest first: they may be deleted only after a check that their sources are
@@ -92,7 +94,7 @@ package struct TombstoneTable<Access> {
         _ folder: String, _ relative: FilePath, preferring wanted: (size: Int64, modified: Int64)? = nil
     ) throws -> KnownFile? {
         let stones =
-            try [find(folder, relative)].compactMap { $0 } + tx.displacedTombstones.all(at: relative, in: folder)
+            try [find(folder, relative)].compactMap { $0 } + displaced.all(at: relative, in: folder)
         let stone = stones.first { $0.identity.size == wanted?.size && $0.identity.modified == wanted?.modified }
         return (stone ?? stones.first).map {
             KnownFile(size: $0.identity.size, modified: $0.identity.modified, wasRecorded: $0.wasRecorded)
@@ -126,10 +128,10 @@ package struct TombstoneTable<Access> {
             let identity = identities[index]
             guard let fileSystem = identity.fileSystem else { continue }
             if disk?.folder != identity.folder || disk?.fileSystem != fileSystem {
-                let hasAny = try tx.displacedTombstones.exist(of: fileSystem, in: identity.folder)
+                let hasAny = try displaced.exist(of: fileSystem, in: identity.folder)
                 disk = (identity.folder, fileSystem, hasAny)
             }
-            guard disk?.hasAny == true, let stone = try tx.displacedTombstones.find(identity),
+            guard disk?.hasAny == true, let stone = try displaced.find(identity),
                 stone.identity.isSameVersion(as: identity)
             else { continue }
             found(index, stone.seenAt)
@@ -181,9 +183,9 @@ extension TombstoneTable where Access == Writing {
     /// Those of other disks' files with this path stay.
     func insert(_ identity: FileIdentity, asset: Int64?) throws(StoreError) {
         if let last = try find(identity.folder, identity.relative), last.identity.isOnOtherDisk(than: identity) {
-            try tx.displacedTombstones.displace(last)
+            try displaced.displace(last)
         }
-        try tx.displacedTombstones.remove(identity)
+        try displaced.remove(identity)
         try tx.connection.run(
             """
             INSERT OR REPLACE INTO tombstone (folder, relative, size, modified, inode, born, file_system, asset, seen_at)
@@ -231,7 +233,7 @@ extension TombstoneTable where Access == Writing {
             try tx.connection.run(
                 "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
                 [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
-            try tx.displacedTombstones.renew(identity)
+            try displaced.renew(identity)
         }
     }
 
@@ -243,7 +245,7 @@ extension TombstoneTable where Access == Writing {
             try tx.connection.run(
                 "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2 AND file_system IS ?3",
                 [.text(identity.folder), .blob(identity.relative.bytes), .init(identity.fileSystem)])
-            try tx.displacedTombstones.remove(identity)
+            try displaced.remove(identity)
         }
     }
 }
