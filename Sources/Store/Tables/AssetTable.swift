@@ -14,6 +14,16 @@ package struct AssetTable<Access> {
         }
     }
 
+    /// Those of a path that are to be copied or to settle again, oldest first. Files of several disks may have the path.
+    func waiting(at relative: FilePath, in folder: String) throws(StoreError) -> [AssetRecord] {
+        try tx.connection.all(
+            """
+            SELECT \(AssetRecord.columns) FROM asset INDEXED BY asset_relative
+            WHERE relative = ?1 AND folder = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id
+            """, [.blob(relative.bytes), .text(folder)]
+        ) { AssetRecord($0, 0) }
+    }
+
     /// Whether a later version of the asset's file was recorded. A file of another disk with its path is none.
     package func hasNewerVersion(_ asset: AssetRecord) throws -> Bool {
         let later = try tx.connection.all(

@@ -44,38 +44,16 @@ extension Arrivals where Access == Writing {
 
     private func record(_ arrival: NewAsset) throws -> NewAssetOutcome {
         let identity = arrival.file.identity
-        let place: [Connection.Value] = [.text(identity.folder), .blob(identity.relative.bytes)]
-        // If an asset was recorded for this path and changed before its copy was made, it continues as the same asset. A
-        // file of another disk is no version of it, and gets an asset of its own.
-        let waiting = try tx.connection.all(
-            """
-            SELECT id, state = 'arrived' AND size = ?3 AND modified = ?4 AND changed = ?5, file_system FROM asset
-            WHERE folder = ?1 AND relative = ?2 AND state IN ('arrived', 'unsettled') ORDER BY id DESC
-            """,
-            place + [.integer(identity.size), .integer(identity.modified), .integer(arrival.file.status.changed)]
-        ) { (id: $0.integer(0), isSame: $0.integer(1) == 1, fileSystem: $0.optionalText(2)) }
-        .first { !FileIdentity.areOtherDisks($0.fileSystem, identity.fileSystem) }
-        // Nothing has changed: its copy is still to be made.
-        if let waiting, waiting.isSame, !arrival.again { return .known }
-        if let waiting = waiting?.id {
-            try tx.connection.run(
-                """
-                UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,
-                file_system = ?7, settled_by = ?8 WHERE id = ?1
-                """,
-                [
-                    .integer(waiting), .integer(identity.size), .integer(identity.modified),
-                    .integer(arrival.file.status.changed), .init(identity.inode.map { Int64(bitPattern: $0) }),
-                    .init(identity.born), .init(identity.fileSystem), .text(arrival.file.settledBy.rawValue),
-                ])
-            tx.session.facts.changes.insert(.copies)
-            try tx.assets.updateSize(waiting, size: identity.size, modified: identity.modified)
-            // The first bytes of this version must not be those of the earlier one.
-            for upload in try tx.uploads.of(waiting) where upload.state == .staging {
-                try tx.transitions.forgetProgress(of: upload)
-            }
-            try tx.tombstones.insert(identity, asset: waiting)
-            return .renewed(asset: waiting)
+        // A file of another disk is no version of the asset that waits to be copied.
+        let waiting = try tx.assets.waiting(at: identity.relative, in: identity.folder)
+            .last { !$0.identity.isOnOtherDisk(than: identity) }
+        if let waiting {
+            let version = AssetVersion(
+                size: identity.size, modified: identity.modified, changed: arrival.file.status.changed,
+                inode: waiting.identity.inode)
+            // Nothing has changed: its copy is still to be made.
+            if waiting.state == .arrived, waiting.version == version, !arrival.again { return .known }
+            if try !tx.transitions.endOutdated(waiting, by: identity) { return try renew(waiting.id, as: arrival.file) }
         }
         let stones = try tx.tombstones.candidates(for: identity)
         let same = stones.first { $0.identity.isSameVersion(as: identity) }
@@ -92,7 +70,31 @@ extension Arrivals where Access == Writing {
         let isNewVersion =
             same == nil && stones.contains { $0.wasRecorded && !$0.identity.isOnOtherDisk(than: identity) }
         return isNewVersion
-            ? .newVersion(asset: asset, uploads: uploads) : .recorded(asset: asset, uploads: uploads)
+            ? .newVersion(asset: asset, uploads: uploads)
+            : .recorded(asset: asset, uploads: uploads)
+    }
+
+    /// A file that changed before its copy was made continues as the same asset.
+    private func renew(_ asset: Int64, as file: SettledFile) throws -> NewAssetOutcome {
+        let identity = file.identity
+        try tx.connection.run(
+            """
+            UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,
+            file_system = ?7, settled_by = ?8 WHERE id = ?1
+            """,
+            [
+                .integer(asset), .integer(identity.size), .integer(identity.modified), .integer(file.status.changed),
+                .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born), .init(identity.fileSystem),
+                .text(file.settledBy.rawValue),
+            ])
+        tx.session.facts.changes.insert(.copies)
+        try tx.assets.updateSize(asset, size: identity.size, modified: identity.modified)
+        // The first bytes of this version must not be those of the earlier one.
+        for upload in try tx.uploads.of(asset) where upload.state == .staging {
+            try tx.transitions.forgetProgress(of: upload)
+        }
+        try tx.tombstones.insert(identity, asset: asset)
+        return .renewed(asset: asset)
     }
 }
 

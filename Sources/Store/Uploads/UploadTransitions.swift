@@ -170,6 +170,28 @@ extension UploadTransitions where Access == Writing {
         }
     }
 
+    /// Ends uploads of an asset that wait for its copy, if `identity` is a newer version and another destination has the
+    /// one that was recorded: as the same asset, the newer version would never go there.
+    ///
+    /// - Returns: Whether the newer version is to be an asset of its own.
+    func endOutdated(_ asset: AssetRecord, by identity: FileIdentity) throws -> Bool {
+        let uploads = try tx.uploads.of(asset.id)
+        guard !asset.identity.isSameVersion(as: identity), uploads.contains(where: { $0.ending == .completed }) else {
+            return false
+        }
+        let failure = Failure(
+            .local, code: .sourceChanged,
+            message:
+                "\(asset.path.display) has changed since another destination received it: the newer version is uploaded to all",
+            at: tx.clocks.wall(), retryable: false)
+        for upload in uploads where upload.state == .staging {
+            try tx.failures.record(failure, upload)
+            try abandon(upload, because: failure)
+        }
+        try tx.assets.dropUnneededCopy(asset.id)
+        return true
+    }
+
     /// Makes an upload begin at its first byte, under another generation: the bytes that the remote has of it are of no
     /// use, were sent in vain, and are removed there.
     ///
