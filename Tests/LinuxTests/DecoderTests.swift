@@ -18,7 +18,7 @@ struct DecoderTests {
     private func run(_ statements: String, confined: Bool = true) throws -> String {
         try lending(statements) { number in
             let output = try program(number, confined ? Confinement(decoder) : nil).collectOutput(
-                atMost: 1 << 16, within: .seconds(30))
+                atMost: 1 << 16, within: .seconds(300))
             return String(decoding: output, as: UTF8.self)
         }
     }
@@ -99,7 +99,7 @@ struct DecoderTests {
         let short = Confinement(Confinement.Decoder(memory: 256 << 20, processorTime: .seconds(1)))
         let ending = try lending("1 while 1") { number in
             Result { () throws(Program.Problem) in
-                try program(number, short).collectOutput(atMost: 1, within: .seconds(60))
+                try program(number, short).collectOutput(atMost: 1, within: .seconds(600))
             }
         }
         guard case .failure(let problem) = ending else {

@@ -17,7 +17,8 @@ struct ThumbnailMakerTests {
     private let folder = TemporaryFolder()
     private static let recordings = Repository.root.appending("Tests/Fixtures/media")
 
-    private func maker(_ limit: Duration = .seconds(10)) throws -> ThumbnailMaker {
+    /// - Parameter limit: Long: ffmpeg gets the least share of a busy processor.
+    private func maker(_ limit: Duration = .seconds(300)) throws -> ThumbnailMaker {
         ThumbnailMaker(program: try #require(Program.installed("ffmpeg")), limit: limit)
     }
 

@@ -253,8 +253,13 @@ package final class Exchange {
     /// Reads nothing and sends nothing until the peer or the server closes.
     package func hang() {
         isCut = true
+        hold { false }
+    }
+
+    /// Sends nothing until `isOver` or the peer or the server closes.
+    package func hold(until isOver: () -> Bool) {
         var status = pollfd(fd: connection, events: Int16(POLLRDHUP_), revents: 0)
-        while poll(&status, 1, 50) == 0 || status.revents & Int16(POLLRDHUP_ | POLLHUP_ | POLLERR_) == 0 {
+        while !isOver(), poll(&status, 1, 5) == 0 || status.revents & Int16(POLLRDHUP_ | POLLHUP_ | POLLERR_) == 0 {
             status.revents = 0
         }
     }

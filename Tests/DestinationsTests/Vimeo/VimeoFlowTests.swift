@@ -71,8 +71,8 @@ struct VimeoFlowTests {
 
     @Test("every call to the API obeys `reply_timeout`", arguments: [VimeoServer.Kind.create, .video])
     func patience(_ kind: VimeoServer.Kind) async throws {
-        let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(300))])
-        end.server.script(kind, .slow(2000))
+        let end = try VimeoEnd(.tus, ["reply_timeout": .duration(.milliseconds(1500))])
+        end.server.script(kind, .held)
         let error = try await StagedUpload(10).failure(to: end)
         // The video's state is requested again later, and holds no other upload.
         #expect(error.failure.code == (kind == .video ? .remoteWorks : .noReply), "\(error)")
@@ -85,23 +85,26 @@ struct VimeoFlowTests {
     // MARK: Cancelled while its end is requested
 
     /// Stops an upload whose end was requested, and whose answer is no longer awaited.
-    private func stoppedInEnd(_ end: VimeoEnd, _ staged: StagedUpload, slow: Int = 2500) async throws -> Checkpoint {
-        end.server.script(.complete, .slow(slow))
+    private func stoppedInEnd(
+        _ end: VimeoEnd, _ staged: StagedUpload, isAnswered: Bool = false
+    ) async throws -> Checkpoint {
+        end.server.script(.complete, .held)
         let recorder = RecordingReporter()
         let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the completion has been requested") { end.server.requests.contains("complete") }
         task.cancel()
+        if isAnswered { end.server.answerHeld() }
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         return try #require(recorder.last)
     }
 
     @Test(
         "a cancel during completion removes the video, with or without a received name",
-        arguments: [50, 2500])
-    func cancelledInEnd(_ slow: Int) async throws {
+        arguments: [true, false])
+    func cancelledInEnd(isAnswered: Bool) async throws {
         let end = try VimeoEnd(.fourStep)
-        let checkpoint = try await stoppedInEnd(end, try StagedUpload(1500), slow: slow)
-        #expect((checkpoint["video"] == nil) == (slow == 2500))
+        let checkpoint = try await stoppedInEnd(end, try StagedUpload(1500), isAnswered: isAnswered)
+        #expect((checkpoint["video"] != nil) == isAnswered)
         try await eventually("the server has a video") { !end.server.videos.isEmpty }
         #expect(try await end.destination.discard(checkpoint))
         #expect(end.contents.isEmpty)

@@ -13,10 +13,11 @@ struct VimeoOtherWriterTests {
     private func sent(_ end: VimeoEnd, _ staged: StagedUpload, _ recorder: RecordingReporter, others count: Int)
         async throws
     {
-        end.server.script(.create, .slow(1500))
+        end.server.script(.create, .held)
         let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the server has the video") { end.server.state.withLock { !$0.uploads.isEmpty } }
         end.server.change { $0.uploads[0].bytes = [UInt8](repeating: 7, count: count) }
+        end.server.answerHeld()
         do { _ = try await task.value } catch is UploadError {}
     }
 
@@ -101,7 +102,7 @@ struct VimeoOtherWriterTests {
         let other = try VimeoEnd(server: end.server)
         let (one, two) = (try StagedUpload(1500, id: "01"), try StagedUpload(1500, id: "02", seed: 2))
         let (first, second) = (RecordingReporter(), RecordingReporter())
-        end.server.script(.create, .answer(502), .slow(1500))
+        end.server.script(.create, .answer(502), .held)
         _ = try await one.failure(to: end, first)
         let task = Task { try await two.send(to: other, second) }
         try await eventually("the server has the video of the other destination") {
@@ -110,6 +111,7 @@ struct VimeoOtherWriterTests {
         guard case .pending = try await one.failure(to: end, first).remedy else {
             throw StagedUpload.Unexpected(what: "the upload did not wait")
         }
+        end.server.answerHeld()
         _ = try await task.value
         _ = try await end.bring(one, first)
         let areWhole = end.contents == [two.content, one.content]

@@ -222,12 +222,13 @@ struct VimeoTests {
         arguments: VimeoFlow.allCases)
     func stoppedInCreation(_ flow: VimeoFlow) async throws {
         let end = try VimeoEnd(flow)
-        end.server.script(.create, .slow(200))
+        end.server.script(.create, .held)
         let staged = try StagedUpload(100)
         let recorder = RecordingReporter()
         let task = Task { try await staged.send(to: end, recorder) }
         try await eventually("the creation has been requested") { end.server.requests.contains("create") }
         task.cancel()
+        end.server.answerHeld()
         await #expect(throws: CancellationError.self) { _ = try await task.value }
         let checkpoint = try #require(recorder.last)
         #expect(checkpoint["url"] != nil)

@@ -23,6 +23,8 @@ package final class VimeoServer: Sendable {
         case claims(fewer: Int)
         /// Waits after each piece, in ms.
         case slow(Int)
+        /// The request is carried out, and answered after ``VimeoServer/answerHeld()``, or never.
+        case held
         /// The bytes are kept, and the answer to them is this status.
         case refused(Int)
         /// The request is carried out, and the answer cannot be read.
@@ -147,6 +149,7 @@ package final class VimeoServer: Sendable {
     private let bytes: FakeServer
     /// A separate lock: links are made while the state's is held.
     private let linkHost = Mutex<String?>(nil)
+    private let permits = Mutex(0)
 
     package var url: String { api.url }
     package var port: Int { api.port }
@@ -182,6 +185,9 @@ package final class VimeoServer: Sendable {
         "\(linkHost.withLock { $0 } ?? bytes.url)/upload/\(number)?signature=s\(number)"
     }
 
+    /// Sends the answer to one request with the fault `held`.
+    package func answerHeld() { permits.withLock { $0 += 1 } }
+
     /// The origin of that host, which differs from the API's.
     package var bytesURL: String { bytes.url }
     /// The port of the host for bytes.
@@ -213,6 +219,14 @@ package final class VimeoServer: Sendable {
         }
         if case .loseReply? = fault { return exchange.cut() }
         if case .slow(let milliseconds)? = fault { usleep(UInt32(milliseconds) * 1000) }
+        if case .held? = fault {
+            exchange.hold {
+                permits.withLock { permits in
+                    defer { permits = max(0, permits - 1) }
+                    return permits > 0
+                }
+            }
+        }
         let date = ("Date", Self.httpDate(state.withLock { $0.now }))
         if case .garbled(let garbling)? = fault, reply.status < 300 { return Self.garble(exchange, garbling, reply) }
         exchange.reply(reply.status, [date] + reply.headers, reply.body)
