@@ -115,7 +115,7 @@ struct OtherDiskTests {
         // A person may add a file that was skipped.
         var added = skipped
         added.file.settledBy = .added
-        guard case .recorded? = try await scene.store.write({ try $0.arrivals.record([added]) }).first else {
+        guard case .recorded? = try await scene.store.write({ [added] in try $0.arrivals.record([added]) }).first else {
             throw Scene.Unexpected()
         }
         let known = try await scene.store.read {
