@@ -7,7 +7,7 @@ extension Failure {
         case age
         /// A program of `before_upload` rejected it.
         case rejection
-        /// Its source is read in place, and there is a newer version of it.
+        /// There is a newer version of its source, and it has no copy.
         case newerSource
         /// Another destination of `first_of` has the file.
         case alternative

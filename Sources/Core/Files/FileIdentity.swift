@@ -43,9 +43,11 @@ package struct FileIdentity: Hashable, Sendable {
     /// Whether these are certainly the names of different file systems, as in ``fileSystem``. The name of a device
     /// (`vfat:/dev/sda1`) is that of another one after a restart.
     package static func areOtherDisks(_ one: String?, _ other: String?) -> Bool {
-        guard let one, let other, one != other else { return false }
-        return !one.contains(":/dev/") && !other.contains(":/dev/")
+        one != other && identifiesDisk(one) && identifiesDisk(other)
     }
+
+    /// Whether a name, as in ``fileSystem``, is that of one disk only.
+    package static func identifiesDisk(_ name: String?) -> Bool { name.map { !$0.contains(":/dev/") } ?? false }
 
     package var version: FileVersion { FileVersion(size: size, modified: modified, inode: inode, born: born) }
 }

@@ -141,7 +141,7 @@ extension UploadState {
 package enum AssetState: String, Hashable, Sendable, Codable, CaseIterable {
     /// Recorded; the copy is not made yet.
     case arrived
-    /// The source changed before it was copied: it settles again and becomes the same asset.
+    /// The source changed before it was copied: it settles again. See ``Store/Arrivals``.
     case unsettled
     /// The copy is complete and durable.
     case staged

@@ -41,7 +41,7 @@ struct Intake: Sendable {
         // Only a sidecar has no facts and destinations of its own.
         let stem = unit?.rule.by == .stem ? unit : nil
         let shared = stem == nil ? MediaFacts() : await assets.facts(ofUnit: wanted, with: stem?.leader)
-        let earlier = try await destinations(of: stem?.leader, in: wanted.first?.folder)
+        let earlier = try await destinations(of: stem?.leader, beside: wanted.first)
         var arrivals: [NewAsset] = []
         var left: [SettledFile] = []
         var later: [SettledFile] = []
@@ -100,11 +100,12 @@ struct Intake: Sendable {
         for (arrival, outcome) in zip(arrivals, outcomes) { log(arrival, outcome) }
     }
 
-    /// Where a file goes that was recorded before; empty where it is not recorded any more.
-    private func destinations(of leader: FilePath?, in folder: String?) async throws -> [String] {
-        guard let leader, let folder = folder.flatMap({ context.configuration.folder($0) }) else { return [] }
+    /// Where a file goes that was recorded before, on the disk of `file`; empty where it is not recorded any more.
+    private func destinations(of leader: FilePath?, beside file: SettledFile?) async throws -> [String] {
+        guard let leader, let file, let folder = context.configuration.folder(file.folder) else { return [] }
         let path = folder.watch.path.appending(leader)
-        return try await context.store.read { try $0.uploads.rows(path: path) }.map(\.upload.destination)
+        return try await context.store.read { try $0.uploads.rows(path: path, on: file.identity.fileSystem) }
+            .map(\.upload.destination)
     }
 
     /// Skips files that were in a folder before it was watched for the first time, and are not wanted (`existing:

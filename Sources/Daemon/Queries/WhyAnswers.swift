@@ -105,7 +105,7 @@ extension UploadView {
             return (error?.message ?? "another destination has the file")
                 + (remoteDelete.flatMap { ["none", "done"].contains($0) ? nil : "; removal there: \($0)" } ?? "")
         case .cancelled where error?.cause == .newerSource:
-            return error?.message ?? "its source changed while it was uploaded in place"
+            return error?.message ?? "a newer version of its source was found"
         case .cancelled: return "it was cancelled by command; `sluice retry \(id)` queues it again"
         case .expired:
             return "\(error?.message ?? "it waited for too long"); `sluice retry \(id)` queues it again"

@@ -269,8 +269,10 @@ actor Releaser {
     private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
         // The source's own digest, which differs from that of the uploaded file after an export.
         guard let sha256 = asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256 else {
-            return asset.stagingMode == .export
-                ? .over(.kept, note: "its content was not recorded when it was exported") : .waits
+            let isExport = asset.stagingMode == .export
+            // It was to be copied again, and that was given up.
+            return .over(
+                .kept, note: isExport ? "its content was not recorded when it was exported" : "its digest is not known")
         }
         let token = try await context.store.write { try $0.releases.begin(asset.id, token: .random()) }
         CrashPoint.reached("release-begun")

@@ -91,7 +91,7 @@ package struct UploadRow: Sendable, Hashable {
         upload.ending == .cancelled && upload.generation == 1 && failure?.cause == .age
     }
 
-    /// Whether it has ended because a newer version of its source was found, which was uploaded in place.
+    /// Whether it has ended because a newer version of its source was found, of which it had no copy.
     package var isSuperseded: Bool { upload.ending == .cancelled && failure?.cause == .newerSource }
 
     /// Whether it has ended because another destination, which is enough, has the file.

@@ -38,7 +38,7 @@ package struct Evidence: Sendable, Hashable {
 
 /// A table of the old database, as evidence.
 enum SalvageTable {
-    case uploads, history, skipped
+    case uploads, history, skipped, skippedEarlier
 
     /// Every column by the name that ``SalvagedRow`` reads it by; `?1` is the end of the last piece.
     func sql(backwards: Bool) -> String {
@@ -58,13 +58,10 @@ enum SalvageTable {
                 SELECT id, folder, relative, destination, outcome, size, NULL, sha256, upload, remote, NULL, generation, 0
                 FROM history NOT INDEXED WHERE id \(step) ?1 AND outcome = 'completed' ORDER BY id \(order) LIMIT 200
                 """
-        case .skipped:
+        case .skipped, .skippedEarlier:
             return """
                 SELECT folder || char(10) || hex(relative), folder, relative, '', 'skipped', size, modified, NULL, NULL,
-                NULL, NULL, 1, 0 FROM (
-                    SELECT folder, relative, size, modified, asset FROM tombstone UNION ALL
-                    SELECT folder, relative, size, modified, asset FROM displaced_tombstone)
-                WHERE asset IS NULL AND ?1 IS NOT NULL
+                NULL, NULL, 1, 0 FROM \(name) WHERE asset IS NULL AND ?1 IS NOT NULL
                 """
         }
     }
@@ -72,7 +69,27 @@ enum SalvageTable {
     func start(backwards: Bool) -> Connection.Value {
         switch self {
         case .history: .integer(backwards ? .max : .min)
-        case .uploads, .skipped: .text(backwards ? "~" : "")
+        case .uploads, .skipped, .skippedEarlier: .text(backwards ? "~" : "")
+        }
+    }
+
+    private var name: String {
+        switch self {
+        case .uploads: "upload"
+        case .history: "history"
+        case .skipped: "tombstone"
+        case .skippedEarlier: "displaced_tombstone"
+        }
+    }
+
+    /// Whether the database has the table. One that an earlier program left may lack it.
+    func exists(in connection: Connection) -> Bool {
+        do {
+            return try connection.first("SELECT 1 FROM sqlite_schema WHERE name = ?1", [.text(name)]) { _ in true }
+                == true
+        } catch {
+            // The walk finds out, and counts the table as not read.
+            return true
         }
     }
 }
@@ -164,7 +181,11 @@ struct SalvageWalk {
                     if let made = SalvagedRow(row) { rows.append(made) }
                 }
             }
-            if case .skipped = table { read = 0 }
+            switch table {
+            case .uploads, .history: break
+            // Read in one piece.
+            case .skipped, .skippedEarlier: read = 0
+            }
             isOver = read == 0 || rows.isEmpty && read < 200
             isWhole = isOver
         } catch {

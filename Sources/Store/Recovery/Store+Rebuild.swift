@@ -14,9 +14,9 @@ extension Store {
         do { reading = try Connection(path: old.appending(StateFiles.database), asEvidence: true) } catch {
             return (0, false)
         }
-        let tables: [SalvageTable] = [.uploads, .history, .skipped]
+        let tables: [SalvageTable] = [.uploads, .history, .skipped, .skippedEarlier]
         var (rows, isWhole) = (0, true)
-        for table in tables {
+        for table in tables where table.exists(in: reading) {
             for backwards in [false, true] {
                 var walk = SalvageWalk(table, reading, backwards: backwards)
                 while let batch = walk.next() {

@@ -24,6 +24,13 @@ package struct AssetTable<Access> {
         ) { AssetRecord($0, 0) }
     }
 
+    /// Whether a copy of the asset was ever complete.
+    func wasCopied(_ id: Int64) throws(StoreError) -> Bool {
+        try tx.connection.first("SELECT staged_at IS NOT NULL FROM asset WHERE id = ?1", [.integer(id)]) {
+            $0.integer(0) == 1
+        } ?? false
+    }
+
     /// Whether a later version of the asset's file was recorded. A file of another disk with its path is none.
     package func hasNewerVersion(_ asset: AssetRecord) throws -> Bool {
         let later = try tx.connection.all(

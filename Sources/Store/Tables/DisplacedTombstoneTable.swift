@@ -1,15 +1,15 @@
 internal import Core
 
-/// Disks of which a path keeps a tombstone. Each formatting makes another disk, so without a limit the table of a camera
-/// that reuses its file names would grow without end.
+/// Disks of which a path keeps a tombstone. Formatting gives a card another identity, so without a limit the table of a
+/// camera that reuses its file names would grow without end.
 private let disksPerPath = 30
 
 /// Rows of `displaced_tombstone`. ``TombstoneTable`` moves them here and asks for them.
 struct DisplacedTombstoneTable<Access> {
     let tx: Transaction<Access>
 
-    /// The tombstone of the file that is, or was, at the path of `identity` on its disk.
-    func find(_ identity: FileIdentity) throws(StoreError) -> Tombstone? {
+    /// The tombstone of the path of `identity` on its disk.
+    private func find(_ identity: FileIdentity) throws(StoreError) -> Tombstone? {
         guard let disk = identity.fileSystem else { return nil }
         return try tx.connection.first(
             """
@@ -19,15 +19,25 @@ struct DisplacedTombstoneTable<Access> {
         ) { Tombstone($0, identity.folder, identity.relative) }
     }
 
-    /// Whether any file of a disk has one.
-    func exist(of disk: String, in folder: String) throws(StoreError) -> Bool {
+    /// - Parameter disk: `nil` for any.
+    func hasAny(in folder: String, on disk: String?) throws(StoreError) -> Bool {
         try tx.connection.first(
-            "SELECT 1 FROM displaced_tombstone WHERE folder = ?1 AND file_system = ?2 LIMIT 1",
-            [.text(folder), .text(disk)]
+            """
+            SELECT 1 FROM displaced_tombstone WHERE folder = ?1 \(disk == nil ? "" : "AND file_system = ?2") LIMIT 1
+            """, disk.map { [.text(folder), .text($0)] } ?? [.text(folder)]
         ) { _ in true } ?? false
     }
 
-    /// Those of the same path on all disks.
+    /// The tombstones that may be those of this file: the one of its disk, or those of all disks if its disk is not
+    /// known.
+    func candidates(for identity: FileIdentity) throws(StoreError) -> [Tombstone] {
+        guard FileIdentity.identifiesDisk(identity.fileSystem) else {
+            return try all(at: identity.relative, in: identity.folder)
+        }
+        return try find(identity).map { [$0] } ?? []
+    }
+
+    /// Those of a path on all disks.
     func all(at relative: FilePath, in folder: String) throws(StoreError) -> [Tombstone] {
         try tx.connection.all(
             """
@@ -39,9 +49,9 @@ struct DisplacedTombstoneTable<Access> {
 }
 
 extension DisplacedTombstoneTable where Access == Writing {
-    /// Copies the tombstone of a path here, before that of another disk's file replaces it.
-    func displace(_ stone: Tombstone) throws(StoreError) {
-        let path: [Connection.Value] = [.text(stone.identity.folder), .blob(stone.identity.relative.bytes)]
+    /// Copies the tombstone of a path to this table, before that of another disk's file replaces it.
+    func copy(_ relative: FilePath, in folder: String) throws(StoreError) {
+        let path: [Connection.Value] = [.text(folder), .blob(relative.bytes)]
         try tx.connection.run(
             """
             INSERT OR REPLACE INTO displaced_tombstone
@@ -64,8 +74,9 @@ extension DisplacedTombstoneTable where Access == Writing {
             [.text(identity.folder), .text(disk), .blob(identity.relative.bytes)])
     }
 
-    func renew(_ identity: FileIdentity) throws(StoreError) {
-        guard let disk = identity.fileSystem else { return }
+    /// - Returns: Whether there is one.
+    func renew(_ identity: FileIdentity) throws(StoreError) -> Bool {
+        guard let disk = identity.fileSystem else { return false }
         try tx.connection.run(
             """
             UPDATE displaced_tombstone SET seen_at = ?4 WHERE folder = ?1 AND file_system = ?2 AND relative = ?3
@@ -74,5 +85,6 @@ extension DisplacedTombstoneTable where Access == Writing {
                 .text(identity.folder), .text(disk), .blob(identity.relative.bytes),
                 .integer(tx.clocks.wall().milliseconds),
             ])
+        return tx.connection.changes > 0
     }
 }

@@ -50,9 +50,9 @@ package struct TombstoneTable<Access> {
         ) { Tombstone($0, folder, relative) }
     }
 
-    /// The tombstones that may be those of this file: the last one of its path, and the one of its own disk.
+    /// The tombstones that may be those of this file: first that of its own disk.
     func candidates(for identity: FileIdentity) throws(StoreError) -> [Tombstone] {
-        [try find(identity.folder, identity.relative), try displaced.find(identity)].compactMap { $0 }
+        try displaced.candidates(for: identity) + [find(identity.folder, identity.relative)].compactMap { $0 }
     }
 
     /// Tombstones not renewed for 90 days, oldest first: they may be deleted only after a check that their sources are
@@ -123,17 +123,21 @@ package struct TombstoneTable<Access> {
     private func searchDisplaced(
         _ order: [Int], of identities: PackedFileVersions, found: (Int, Int64) -> Void
     ) throws(StoreError) {
-        var disk: (folder: String, fileSystem: String, hasAny: Bool)?
+        var (last, hasAny): (Int?, Bool) = (nil, false)
         for index in order {
-            let identity = identities[index]
-            guard let fileSystem = identity.fileSystem else { continue }
-            if disk?.folder != identity.folder || disk?.fileSystem != fileSystem {
-                let hasAny = try displaced.exist(of: fileSystem, in: identity.folder)
-                disk = (identity.folder, fileSystem, hasAny)
+            let isSameDisk = last.map {
+                identities.areInSameFolder($0, index)
+                    && identities.fileSystem(at: $0) == identities.fileSystem(at: index)
             }
-            guard disk?.hasAny == true, let stone = try displaced.find(identity),
-                stone.identity.isSameVersion(as: identity)
-            else { continue }
+            if isSameDisk != true {
+                let (folder, name) = (identities[index].folder, identities.fileSystem(at: index))
+                hasAny = try displaced.hasAny(in: folder, on: FileIdentity.identifiesDisk(name) ? name : nil)
+            }
+            last = index
+            guard hasAny else { continue }
+            let identity = identities[index]
+            let stones = try displaced.candidates(for: identity)
+            guard let stone = stones.first(where: { $0.identity.isSameVersion(as: identity) }) else { continue }
             found(index, stone.seenAt)
         }
     }
@@ -180,10 +184,12 @@ extension TombstoneTable where Access == Writing {
         for identity in identities { try insert(identity, asset: nil) }
     }
 
-    /// Those of other disks' files with this path stay.
+    /// Tombstones of other disks' files with this path stay known.
     func insert(_ identity: FileIdentity, asset: Int64?) throws(StoreError) {
-        if let last = try find(identity.folder, identity.relative), last.identity.isOnOtherDisk(than: identity) {
-            try displaced.displace(last)
+        if let last = try find(identity.folder, identity.relative)?.identity.fileSystem,
+            last != identity.fileSystem, FileIdentity.identifiesDisk(last)
+        {
+            try displaced.copy(identity.relative, in: identity.folder)
         }
         try displaced.remove(identity)
         try tx.connection.run(
@@ -229,11 +235,11 @@ extension TombstoneTable where Access == Writing {
 
     package func renew(_ identities: [FileIdentity]) throws {
         let now = tx.clocks.wall().milliseconds
-        for identity in identities {
+        // A disk's file has one tombstone, in one of the tables.
+        for identity in identities where try !displaced.renew(identity) {
             try tx.connection.run(
                 "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
                 [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
-            try displaced.renew(identity)
         }
     }
 

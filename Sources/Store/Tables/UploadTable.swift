@@ -111,7 +111,9 @@ package struct UploadTable<Access> {
     }
 
     /// The newest uploads of the file at `path`.
-    package func rows(path: FilePath) throws -> [UploadRow] {
+    ///
+    /// - Parameter disk: Not those of a file that is certainly on another one, as in ``Core/FileIdentity/fileSystem``.
+    package func rows(path: FilePath, on disk: String? = nil) throws -> [UploadRow] {
         // The border between the folder and the path below it is not known: each end of the path is looked up.
         let parts = path.components
         let ends = parts.indices.map {
@@ -120,11 +122,17 @@ package struct UploadTable<Access> {
         if ends.isEmpty { return [] }
         let assets = try tx.connection.all(
             """
-            SELECT id, root, relative FROM asset
+            SELECT id, root, relative, file_system FROM asset
             WHERE relative IN (\(ends.indices.map { "?\($0 + 1)" }.joined(separator: ", "))) ORDER BY id DESC
             """, ends
-        ) { (id: $0.integer(0), path: FilePath(bytes: $0.blob(1)).appending(FilePath(bytes: $0.blob(2)))) }
-        guard let newest = assets.first(where: { $0.path == path }) else { return [] }
+        ) {
+            (
+                id: $0.integer(0), path: FilePath(bytes: $0.blob(1)).appending(FilePath(bytes: $0.blob(2))),
+                disk: $0.optionalText(3)
+            )
+        }
+        let newest = assets.first { $0.path == path && !FileIdentity.areOtherDisks($0.disk, disk) }
+        guard let newest else { return [] }
         return try rows("WHERE upload.asset = ?1 ORDER BY upload.id", [.integer(newest.id)])
     }
 

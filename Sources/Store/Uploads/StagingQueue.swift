@@ -265,9 +265,12 @@ extension StagingQueue where Access == Writing {
     }
 
     /// The source differs from the record: it settles again, and comes back as an arrival. Does nothing if it has come
-    /// back already.
+    /// back already. If a newer version is recorded, this one is never there again, and its uploads that wait for it end.
     package func unsettle(_ asset: Int64, version: AssetVersion? = nil) throws {
         guard try isCurrent(asset, version) else { return }
+        if let record = try tx.assets.find(asset), record.state == .arrived, try tx.assets.hasNewerVersion(record) {
+            return try tx.transitions.endWaiting(of: record)
+        }
         try tx.connection.run(
             "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
         if tx.connection.changes > 0 { tx.session.facts.changes.insert(.unsettled) }

@@ -170,26 +170,20 @@ extension UploadTransitions where Access == Writing {
         }
     }
 
-    /// Ends uploads of an asset that wait for its copy, if `identity` is a newer version and another destination has the
-    /// one that was recorded: as the same asset, the newer version would never go there.
+    /// Ends uploads of an asset that wait for its copy, because a newer version of its file has uploads of its own.
     ///
-    /// - Returns: Whether the newer version is to be an asset of its own.
-    func endOutdated(_ asset: AssetRecord, by identity: FileIdentity) throws -> Bool {
-        let uploads = try tx.uploads.of(asset.id)
-        guard !asset.identity.isSameVersion(as: identity), uploads.contains(where: { $0.ending == .completed }) else {
-            return false
-        }
+    /// - Parameter destinations: Only uploads to these; `nil` for all.
+    func endWaiting(of asset: AssetRecord, to destinations: Set<String>? = nil) throws {
         let failure = Failure(
             .local, code: .sourceChanged,
-            message:
-                "\(asset.path.display) has changed since another destination received it: the newer version is uploaded to all",
+            message: "\(asset.path.display) changed before it was copied: the newer version has uploads of its own",
             at: tx.clocks.wall(), retryable: false)
-        for upload in uploads where upload.state == .staging {
+        for upload in try tx.uploads.of(asset.id) where upload.state == .staging {
+            guard destinations?.contains(upload.destination) ?? true else { continue }
             try tx.failures.record(failure, upload)
             try abandon(upload, because: failure)
         }
         try tx.assets.dropUnneededCopy(asset.id)
-        return true
     }
 
     /// Makes an upload begin at its first byte, under another generation: the bytes that the remote has of it are of no

@@ -56,6 +56,26 @@ struct ReleaserTests {
         #expect(try Files.read(path, limit: 1 << 20) == noise(10_000, seed: 2))
     }
 
+    @Test("a source that was to be copied again for an upload that was then cancelled is kept, with a reason")
+    func undigested() async throws {
+        let folder = TemporaryFolder()
+        let parts = try await Self.parts(in: folder)
+        let path = try folder.write("drop/a.mp4", Self.content)
+        let asset = try await Self.complete(
+            path, of: folder.path.appending("drop"), in: parts, destinations: ["nas", "web"])
+        let uploads = try await parts.store.read { try $0.uploads.of(asset) }
+        let web = try #require(uploads.first { $0.destination == "web" }).id
+        _ = try await parts.store.write { try $0.transitions.cancel([web]) }
+        _ = try await parts.store.write { try $0.transitions.retry(web, fromCopy: false) }
+        _ = try await parts.store.write { try $0.transitions.cancel([web]) }
+        try await Self.release(parts, until: "the source is judged") {
+            try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .kept
+        }
+        #expect(try await parts.store.read { try $0.assets.find(asset) }?.sourceNote == "its digest is not known")
+        #expect(try await parts.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
+        #expect(try Files.read(path) == Self.content)
+    }
+
     @Test("deferred sources are not read again before their time, however often releases are signalled")
     func putOff() async throws {
         let folder = TemporaryFolder()
@@ -172,19 +192,22 @@ struct ReleaserTests {
 
     /// Recorded with `delete`, staged, and its only upload verified.
     private static func complete(
-        _ path: FilePath, of root: FilePath, in parts: ComponentParts, on fileSystem: String? = nil
+        _ path: FilePath, of root: FilePath, in parts: ComponentParts, on fileSystem: String? = nil,
+        destinations: [String] = ["nas"]
     ) async throws -> Int64 {
         let status = try FileStatus(at: path)
         let identity = FileIdentity(
             folder: "cam", relative: path.name, size: status.size, modified: status.modified, inode: status.inode,
             born: nil,
             fileSystem: fileSystem)
-        let order = NewAsset.PlannedUpload(
-            destination: "nas", name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
+        let orders = destinations.map {
+            NewAsset.PlannedUpload(
+                destination: $0, name: path.name, mediaType: "video/mp4", key: nil, context: [:], metadata: [:])
+        }
         let arrival = NewAsset(
             file: SettledFile(
                 folder: "cam", root: root, relative: path.name, status: status, identity: identity, settledBy: .lease),
-            action: .delete, priority: 0, orders: [order])
+            action: .delete, priority: 0, orders: orders)
         guard case .recorded(let asset, _)? = try await parts.store.write({ try $0.arrivals.record([arrival]) }).first
         else { throw Unexpected() }
         let copied = try parts.staging.copy(

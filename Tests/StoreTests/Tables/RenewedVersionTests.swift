@@ -30,31 +30,104 @@ struct RenewedVersionTests {
         #expect(try await scene.store.claim("nas", passingOver: [])?.checkpoint == nil)
     }
 
-    @Test("a version that replaces the one at a destination goes there too, though another destination never had that")
-    func received() async throws {
-        let scene = try await Scene()
-        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a"), to: ["nas", "web"]))
-        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
-        _ = try #require(try await scene.store.claim("nas", passingOver: []))
-        try await scene.store.write { try $0.attempts.finish(uploads[0], .verified(remote)) }
+    private static let both = ["nas", "web"]
+    private static let older = Scene.arrival(Scene.file("a"), to: both)
+    private static let newer = Scene.arrival(Scene.file("a", size: 200), to: both)
+
+    /// A staged version of which `nas` has ended in this way, and `web` was cancelled and tried again from the source.
+    private func retried(_ scene: Scene, nas end: UploadState) async throws -> (asset: Int64, uploads: [String]) {
+        let (asset, uploads) = try await scene.stage(Self.older)
+        if end == .completed {
+            _ = try #require(try await scene.store.claim("nas", passingOver: []))
+            let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+            try await scene.store.write { try $0.attempts.finish(uploads[0], .verified(remote)) }
+        } else {
+            _ = try await scene.store.write { try $0.transitions.cancel([uploads[0]]) }
+        }
         _ = try await scene.store.write { try $0.transitions.cancel([uploads[1]]) }
         #expect(try await scene.store.write { try $0.transitions.retry(uploads[1], fromCopy: false) } == .cancelled)
-        // The same version is copied for the one that waits.
-        #expect(
-            try await scene.store.write {
-                try $0.arrivals.record([Scene.arrival(Scene.file("a"), to: ["nas", "web"])])
-            } == [.known])
-        let newer = Scene.arrival(Scene.file("a", size: 200), to: ["nas", "web"])
-        guard
-            case .newVersion(let second, let ids)? = try await scene.store.write({ try $0.arrivals.record([newer]) })
-                .first
-        else { throw Scene.Unexpected() }
+        return (asset, uploads)
+    }
+
+    private func states(_ scene: Scene, _ uploads: [String]) async throws -> [UploadState?] {
+        try await scene.store.read { tx in try uploads.map { try tx.uploads.find($0)?.state } }
+    }
+
+    @Test(
+        "a new version goes to all destinations if one of them has, or was to have, the earlier one",
+        arguments: [UploadState.completed, .cancelled])
+    func received(nas: UploadState) async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await retried(scene, nas: nas)
+        // The same version is copied for the upload that waits.
+        #expect(try await scene.store.write { try $0.arrivals.record([Self.older]) } == [.known])
+        let outcome = try await scene.store.write { try $0.arrivals.record([Self.newer]) }.first
+        guard case .newVersion(let second, let ids)? = outcome else { throw Scene.Unexpected() }
         #expect(second != asset && ids.count == 2)
         #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .dropped)
-        let states = try await scene.store.read { tx in try uploads.map { try tx.uploads.find($0)?.state } }
-        #expect(states == [.completed, .cancelled])
-        let attempt = try await scene.store.read { try $0.failures.of(uploads[1]) }.last
-        #expect(attempt?.failure.message.hasPrefix("/drop/a has changed since another destination received it") == true)
-        #expect(try await scene.store.write { try $0.arrivals.record([newer]) } == [.known])
+        #expect(try await states(scene, uploads) == [nas, .cancelled])
+        let failure = try await scene.store.read { try $0.failures.of(uploads[1]) }.last?.failure
+        #expect(failure?.message == "/drop/a changed before it was copied: the newer version has uploads of its own")
+        #expect(try await scene.store.write { try $0.arrivals.record([Self.newer]) } == [.known])
+    }
+
+    @Test("an upload that was cancelled before the first copy stays cancelled when the file is still written to")
+    func cancelled() async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.write({
+                try $0.arrivals.record([Self.older])
+            }).first
+        else { throw Scene.Unexpected() }
+        _ = try await scene.store.write { try $0.transitions.cancel([uploads[1]]) }
+        #expect(try await scene.store.write { try $0.arrivals.record([Self.newer]) } == [.renewed(asset: asset)])
+        #expect(try await states(scene, uploads) == [.staging, .cancelled])
+    }
+
+    @Test(
+        "a file that changes before its copy also goes to destinations that it did not have", arguments: [true, false])
+    func further(isAdded: Bool) async throws {
+        let scene = try await Scene()
+        let first = Scene.arrival(Scene.file("a"), to: ["nas"])
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) })
+                .first
+        else { throw Scene.Unexpected() }
+        var next = Scene.arrival(Scene.file("a", size: 200), to: isAdded ? ["web"] : Self.both)
+        if isAdded { next.file.settledBy = .added }
+        #expect(try await scene.store.write { [next] in try $0.arrivals.record([next]) } == [.renewed(asset: asset)])
+        let all = try await scene.store.read { try $0.uploads.of(asset) }
+        #expect(all.map(\.destination).sorted() == Self.both)
+        #expect(all.allSatisfy { $0.state == .staging && $0.size == 200 })
+        #expect(all.contains { $0.id == uploads[0] })
+    }
+
+    @Test("what a person adds for one destination is not taken from another that waits for the file")
+    func added() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await retried(scene, nas: .completed)
+        var next = Scene.arrival(Scene.file("a", size: 200), to: ["nas"])
+        next.file.settledBy = .added
+        guard
+            case .newVersion(let second, let ids)? = try await scene.store.write({ [next] in
+                try $0.arrivals.record([next])
+            }).first
+        else { throw Scene.Unexpected() }
+        #expect(second != asset && ids.count == 1)
+        #expect(try await states(scene, uploads) == [.completed, .staging])
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.size == 200)
+    }
+
+    @Test("an earlier version that is to be copied again, and is replaced by a recorded one, ends")
+    func replaced() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Self.older)
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        try await scene.stage(Self.newer)
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[1], fromCopy: false) }
+        try await scene.store.write { try $0.staging.unsettle(asset) }
+        #expect(try await states(scene, uploads) == [.cancelled, .cancelled])
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .dropped)
+        #expect(try await scene.store.areKnown([Self.newer.file.identity]) == [true])
     }
 }

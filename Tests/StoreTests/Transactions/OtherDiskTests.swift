@@ -191,10 +191,65 @@ struct OtherDiskTests {
         #expect(known == all.indices.map { $0 >= 9 })
     }
 
+    @Test("a disk that has the name of a device for once takes no other disk's tombstones, and its files stay known")
+    func device() async throws {
+        let scene = try await Scene()
+        let (first, other) = (arrival(on: "A", size: 1), arrival(on: "B", size: 2))
+        for arrival in [first, other] { try await scene.stage(arrival) }
+        let unnamed = arrival(on: "vfat:/dev/sdb1", size: 1)
+        #expect(try await scene.store.areKnown([unnamed.file.identity]) == [true])
+        #expect(try await scene.store.write { try $0.arrivals.record([unnamed]) } == [.known])
+        try await scene.stage(arrival(on: "vfat:/dev/sdb1", size: 3))
+        #expect(try await scene.store.areKnown([first, other].map(\.file.identity)) == [true, true])
+    }
+
+    @Test("a sidecar joins the file of its own disk")
+    func unit() async throws {
+        let scene = try await Scene()
+        let first = try await scene.stage(arrival("a.mp4", on: "A", size: 1, stagingMode: .copy))
+        let other = try await scene.stage(arrival("a.mp4", on: "B", size: 2, stagingMode: .copy))
+        var sidecar = arrival("a.srt", on: "A", size: 3, stagingMode: .copy)
+        (sidecar.unit, sidecar.joins) = (0, "a.mp4")
+        try await scene.stage(sidecar)
+        func mates(_ asset: Int64) async throws -> [Int64] {
+            try await scene.store.read { try $0.uploads.mates(of: asset) }
+        }
+        #expect(try await mates(first.asset).count == 1)
+        #expect(try await mates(other.asset).isEmpty)
+        let path: FilePath = "/drop/a.mp4"
+        #expect(
+            try await scene.store.read { try $0.uploads.rows(path: path, on: "A") }.map(\.upload.id) == first.uploads)
+        #expect(try await scene.store.read { try $0.uploads.rows(path: path) }.map(\.upload.id) == other.uploads)
+    }
+
+    @Test("skipped files are evidence for a rebuild, also of an earlier program's database", arguments: [true, false])
+    func evidence(isEarlier: Bool) async throws {
+        let folder = TemporaryFolder()
+        let old = folder.path.appending("old")
+        do {
+            let store = try await Store.open(old, clocks: ManualClocks(), sorting: .newestFirst)
+            for disk in ["A", "B"] {
+                let file = arrival(on: disk, size: disk == "A" ? 1 : 2).file
+                try await store.write { try $0.tombstones.skip([file.identity]) }
+            }
+            await store.close()
+        }
+        if isEarlier {
+            try Connection(path: old.appending(StateFiles.database)).execute("DROP TABLE displaced_tombstone")
+        }
+        let new = try await Store.open(folder.path.appending("new"), clocks: ManualClocks(), sorting: .newestFirst)
+        let (rows, isWhole) = try await new.salvage(from: old)
+        #expect((rows, isWhole) == (isEarlier ? 1 : 2, true))
+        let evidence = try await new.read { try $0.evidence.find("cam", "a", "") }
+        #expect(evidence.map(\.size).sorted() == (isEarlier ? [2] : [1, 2]))
+    }
+
     @Test("the name of a device does not show that a disk is another one")
     func devices() {
         #expect(FileIdentity.areOtherDisks("A", "B"))
-        for (one, other) in [("A", "A"), (nil, "A"), ("A", nil), ("vfat:/dev/sda1", "vfat:/dev/sdb1")] {
+        for (one, other) in [
+            ("A", "A"), (nil, "A"), ("A", nil), ("A", "vfat:/dev/sda1"), ("vfat:/dev/sda1", "vfat:/dev/sdb1"),
+        ] {
             #expect(!FileIdentity.areOtherDisks(one, other))
         }
     }
