@@ -34,6 +34,13 @@ struct RenewedVersionTests {
     private static let older = Scene.arrival(Scene.file("a"), to: both)
     private static let newer = Scene.arrival(Scene.file("a", size: 200), to: both)
 
+    /// The newer version, found or added by a person.
+    private static func arrival(to destinations: [String], isAdded: Bool) -> NewAsset {
+        var arrival = Scene.arrival(Scene.file("a", size: 200), to: destinations)
+        if isAdded { arrival.file.settledBy = .added }
+        return arrival
+    }
+
     /// A staged version of which `nas` has ended in this way, and `web` was cancelled and tried again from the source.
     private func retried(_ scene: Scene, nas end: UploadState) async throws -> (asset: Int64, uploads: [String]) {
         let (asset, uploads) = try await scene.stage(Self.older)
@@ -93,9 +100,8 @@ struct RenewedVersionTests {
             case .recorded(let asset, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) })
                 .first
         else { throw Scene.Unexpected() }
-        var next = Scene.arrival(Scene.file("a", size: 200), to: isAdded ? ["web"] : Self.both)
-        if isAdded { next.file.settledBy = .added }
-        #expect(try await scene.store.write { [next] in try $0.arrivals.record([next]) } == [.renewed(asset: asset)])
+        let next = Self.arrival(to: isAdded ? ["web"] : Self.both, isAdded: isAdded)
+        #expect(try await scene.store.write { try $0.arrivals.record([next]) } == [.renewed(asset: asset)])
         let all = try await scene.store.read { try $0.uploads.of(asset) }
         #expect(all.map(\.destination).sorted() == Self.both)
         #expect(all.allSatisfy { $0.state == .staging && $0.size == 200 })
@@ -106,13 +112,9 @@ struct RenewedVersionTests {
     func added() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await retried(scene, nas: .completed)
-        var next = Scene.arrival(Scene.file("a", size: 200), to: ["nas"])
-        next.file.settledBy = .added
-        guard
-            case .newVersion(let second, let ids)? = try await scene.store.write({ [next] in
-                try $0.arrivals.record([next])
-            }).first
-        else { throw Scene.Unexpected() }
+        let next = Self.arrival(to: ["nas"], isAdded: true)
+        let outcome = try await scene.store.write { try $0.arrivals.record([next]) }.first
+        guard case .newVersion(let second, let ids)? = outcome else { throw Scene.Unexpected() }
         #expect(second != asset && ids.count == 1)
         #expect(try await states(scene, uploads) == [.completed, .staging])
         #expect(try await scene.store.read { try $0.assets.find(asset) }?.size == 200)
