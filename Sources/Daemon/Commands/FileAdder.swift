@@ -200,6 +200,14 @@ struct FileAdder: Sendable {
                 results.append(
                     .failure(
                         Refusal(.conflict, "upload \(holder) with the same key is in progress", id: holder)))
+            case .copyAwaited(let upload):
+                results.append(
+                    .failure(
+                        Refusal(
+                            .conflict,
+                            "upload \(upload) of \(arrival.file.path.display) waits for its copy, and is for other "
+                                + "destinations or an earlier version: add the file when it is copied, or cancel that upload first",
+                            id: upload)))
             }
         }
         return results

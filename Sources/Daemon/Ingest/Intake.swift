@@ -131,7 +131,7 @@ struct Intake: Sendable {
     func count(_ outcome: NewAssetOutcome, of folder: String) {
         switch outcome {
         case .recorded, .newVersion: counters.add(.files, [folder])
-        case .renewed, .known, .keyTaken: break
+        case .renewed, .known, .keyTaken, .copyAwaited: break
         }
     }
 
@@ -149,6 +149,10 @@ struct Intake: Sendable {
             context.log.warning(
                 "file not added: an upload in progress has the same key",
                 ["folder": arrival.file.folder, "path": path, "id": holder])
+        case .copyAwaited(let upload):
+            context.log.warning(
+                "file not added: an upload of it waits for its copy",
+                ["folder": arrival.file.folder, "path": path, "id": upload])
         }
     }
 

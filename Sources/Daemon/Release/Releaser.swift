@@ -267,12 +267,12 @@ actor Releaser {
     }
 
     private func releaseSource(_ asset: AssetRecord, _ act: SourceRelease.Act) async throws -> SourceEnd {
+        let isExport = asset.stagingMode == .export
         // The source's own digest, which differs from that of the uploaded file after an export.
-        guard let sha256 = asset.stagingMode == .export ? asset.sourceSHA256 : asset.sha256 else {
-            let isExport = asset.stagingMode == .export
-            // It was to be copied again, and that was given up.
-            return .over(
-                .kept, note: isExport ? "its content was not recorded when it was exported" : "its digest is not known")
+        guard let sha256 = isExport ? asset.sourceSHA256 : asset.sha256 else {
+            // It is to be copied again, or that was given up.
+            if asset.state == .arrived || asset.state == .unsettled { return .waits }
+            return .over(.kept, note: "its content was not recorded" + (isExport ? " when it was exported" : ""))
         }
         let token = try await context.store.write { try $0.releases.begin(asset.id, token: .random()) }
         CrashPoint.reached("release-begun")

@@ -67,7 +67,7 @@ extension Store {
     /// Renews the tombstones of known ones, at most once a week each, so that a scan over known files writes nothing.
     package func areKnown(_ identities: PackedFileVersions) async throws -> [Bool] {
         let (answers, old) = try read { tx in try tx.tombstones.areKnown(identities) }
-        if !old.isEmpty { try await write { tx in try tx.tombstones.renew(old.map { identities[$0] }) } }
+        if !old.isEmpty { try await write { tx in try tx.tombstones.renew(old) } }
         return answers
     }
 

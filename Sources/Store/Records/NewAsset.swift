@@ -82,12 +82,14 @@ package enum NewAssetOutcome: Sendable, Hashable {
     case known
     /// Another unfinished upload has the key.
     case keyTaken(String)
+    /// A person adds a file while this upload, of an earlier version or to another destination, waits for its copy.
+    case copyAwaited(String)
 
     /// `nil` where nothing was recorded.
     var asset: Int64? {
         switch self {
         case .recorded(let asset, _), .newVersion(let asset, _), .renewed(let asset): asset
-        case .known, .keyTaken: nil
+        case .known, .keyTaken, .copyAwaited: nil
         }
     }
 }

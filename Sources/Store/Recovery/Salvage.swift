@@ -59,9 +59,10 @@ enum SalvageTable {
                 FROM history NOT INDEXED WHERE id \(step) ?1 AND outcome = 'completed' ORDER BY id \(order) LIMIT 200
                 """
         case .skipped, .skippedEarlier:
+            let table = if case .skipped = self { "tombstone" } else { "displaced_tombstone" }
             return """
                 SELECT folder || char(10) || hex(relative), folder, relative, '', 'skipped', size, modified, NULL, NULL,
-                NULL, NULL, 1, 0 FROM \(name) WHERE asset IS NULL AND ?1 IS NOT NULL
+                NULL, NULL, 1, 0 FROM \(table) WHERE asset IS NULL AND ?1 IS NOT NULL
                 """
         }
     }
@@ -73,20 +74,12 @@ enum SalvageTable {
         }
     }
 
-    private var name: String {
-        switch self {
-        case .uploads: "upload"
-        case .history: "history"
-        case .skipped: "tombstone"
-        case .skippedEarlier: "displaced_tombstone"
-        }
-    }
-
-    /// Whether the database has the table. One that an earlier program left may lack it.
-    func exists(in connection: Connection) -> Bool {
+    /// Whether the database is to have the table: one that an earlier program left may lack the last.
+    func isExpected(in connection: Connection) -> Bool {
+        guard case .skippedEarlier = self else { return true }
         do {
-            return try connection.first("SELECT 1 FROM sqlite_schema WHERE name = ?1", [.text(name)]) { _ in true }
-                == true
+            let query = "SELECT 1 FROM sqlite_schema WHERE name = 'displaced_tombstone'"
+            return try connection.first(query) { _ in true } == true
         } catch {
             // The walk finds out, and counts the table as not read.
             return true

@@ -16,7 +16,7 @@ extension Store {
         }
         let tables: [SalvageTable] = [.uploads, .history, .skipped, .skippedEarlier]
         var (rows, isWhole) = (0, true)
-        for table in tables where table.exists(in: reading) {
+        for table in tables where table.isExpected(in: reading) {
             for backwards in [false, true] {
                 var walk = SalvageWalk(table, reading, backwards: backwards)
                 while let batch = walk.next() {

@@ -28,6 +28,15 @@ struct Tombstone {
     }
 }
 
+/// Tombstones that are to be renewed.
+struct OldTombstones {
+    /// Of files whose path no other file has taken since.
+    var last: [FileIdentity] = []
+    var displaced: [FileIdentity] = []
+
+    var isEmpty: Bool { last.isEmpty && displaced.isEmpty }
+}
+
 /// The fact that keeps the file at a path from being recorded again; `nil` when there is none.
 package struct KnownFile: Sendable, Hashable {
     package var size: Int64
@@ -103,25 +112,30 @@ package struct TombstoneTable<Access> {
 
     /// Whether these versions are known: recorded, done, or there before the folder was watched.
     ///
-    /// - Returns: Also the indices of known ones whose tombstones were renewed more than a week ago.
-    func areKnown(_ identities: PackedFileVersions) throws -> (answers: [Bool], old: [Int]) {
+    /// - Returns: Also the tombstones of known ones that were renewed more than a week ago.
+    func areKnown(_ identities: PackedFileVersions) throws -> (answers: [Bool], old: OldTombstones) {
         let now = tx.clocks.wall().milliseconds
+        func isOld(_ seenAt: Int64) -> Bool { abs(now - seenAt) > 7 * 86_400_000 }
         var answers = [Bool](repeating: false, count: identities.count)
-        var old: [Int] = []
-        func found(_ index: Int, _ seenAt: Int64) {
-            answers[index] = true
-            if abs(now - seenAt) > 7 * 86_400_000 { old.append(index) }
-        }
+        var old = OldTombstones()
         let order = identities.sortedIndices()
         var next = order.startIndex
-        while next < order.endIndex { next = try walk(order, from: next, of: identities, found: found) }
-        try searchDisplaced(order.filter { !answers[$0] }, of: identities, found: found)
+        while next < order.endIndex {
+            next = try walk(order, from: next, of: identities) { index, seenAt in
+                answers[index] = true
+                if isOld(seenAt) { old.last.append(identities[index]) }
+            }
+        }
+        try searchDisplaced(order.filter { !answers[$0] }, of: identities) { index, stone in
+            answers[index] = true
+            if isOld(stone.seenAt) { old.displaced.append(stone.identity) }
+        }
         return (answers, old)
     }
 
     /// Searches files whose paths another disk's files have taken. Most disks have none, and are asked about once.
     private func searchDisplaced(
-        _ order: [Int], of identities: PackedFileVersions, found: (Int, Int64) -> Void
+        _ order: [Int], of identities: PackedFileVersions, found: (Int, Tombstone) -> Void
     ) throws(StoreError) {
         var (last, hasAny): (Int?, Bool) = (nil, false)
         for index in order {
@@ -138,7 +152,7 @@ package struct TombstoneTable<Access> {
             let identity = identities[index]
             let stones = try displaced.candidates(for: identity)
             guard let stone = stones.first(where: { $0.identity.isSameVersion(as: identity) }) else { continue }
-            found(index, stone.seenAt)
+            found(index, stone)
         }
     }
 
@@ -233,19 +247,23 @@ extension TombstoneTable where Access == Writing {
             """, [.integer(asset)])
     }
 
-    package func renew(_ identities: [FileIdentity]) throws {
-        let now = tx.clocks.wall().milliseconds
-        // A disk's file has one tombstone, in one of the tables.
-        for identity in identities where try !displaced.renew(identity) {
-            try tx.connection.run(
-                "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
-                [.text(identity.folder), .blob(identity.relative.bytes), .integer(now)])
-        }
+    func renew(_ old: OldTombstones) throws {
+        for identity in old.last { try renew(identity) }
+        for identity in old.displaced { _ = try displaced.renew(identity) }
+    }
+
+    private func renew(_ identity: FileIdentity) throws(StoreError) {
+        try tx.connection.run(
+            "UPDATE tombstone SET seen_at = ?3 WHERE folder = ?1 AND relative = ?2",
+            [
+                .text(identity.folder), .blob(identity.relative.bytes), .integer(tx.clocks.wall().milliseconds),
+            ])
     }
 
     /// Renews tombstones whose source exists (`renewed`), and deletes those whose source is gone (`gone`).
     package func prune(renewed: [FileIdentity], gone: [FileIdentity]) throws {
-        try renew(renewed)
+        // A disk's file has one tombstone, in one of the tables.
+        for identity in renewed where try !displaced.renew(identity) { try renew(identity) }
         for identity in gone {
             try tx.history.forgetSent(identity)
             try tx.connection.run(

@@ -1,5 +1,8 @@
 internal import Core
 
+/// SQL: the opposite of ``Core/FileIdentity/identifiesDisk(_:)``.
+private let isUnnamedDisk = "file_system IS NULL OR instr(file_system, ':/dev/') > 0"
+
 /// Settled files: from "settled" to "recorded".
 package struct Arrivals<Access> {
     let tx: Transaction<Access>
@@ -21,13 +24,17 @@ extension Arrivals where Access == Writing {
         for (arrival, outcome) in zip(arrivals, outcomes) {
             guard let unit = arrival.unit, let asset = outcome.asset else { continue }
             if units[unit] == nil, let leader = arrival.joins {
-                let earlier = try tx.connection.all(
+                let earlier = try tx.connection.first(
                     """
-                    SELECT id, unit, file_system FROM asset INDEXED BY asset_relative WHERE relative = ?1 AND folder = ?2
-                    ORDER BY id DESC
-                    """, [.blob(leader.bytes), .text(arrival.file.folder)]
-                ) { (unit: $0.optionalInteger(1) ?? $0.integer(0), disk: $0.optionalText(2)) }
-                .first { !FileIdentity.areOtherDisks($0.disk, arrival.file.identity.fileSystem) }?.unit
+                    SELECT id, unit FROM asset INDEXED BY asset_relative
+                    WHERE relative = ?1 AND folder = ?2 AND (file_system IS ?3 OR ?4 OR \(isUnnamedDisk))
+                    ORDER BY id DESC LIMIT 1
+                    """,
+                    [
+                        .blob(leader.bytes), .text(arrival.file.folder), .init(arrival.file.identity.fileSystem),
+                        .integer(FileIdentity.identifiesDisk(arrival.file.identity.fileSystem) ? 0 : 1),
+                    ]
+                ) { $0.optionalInteger(1) ?? $0.integer(0) }
                 // A group that was reported is over: in a directory that is used for years it would grow without end.
                 let isOver = try earlier.map { try arrival.group != nil && tx.releases.isOver($0) } ?? true
                 if let first = earlier, !isOver {
@@ -59,11 +66,15 @@ extension Arrivals where Access == Writing {
                 if same == nil { try tx.tombstones.insert(identity, asset: waiting.id) }
                 return .known
             }
-            if waiting.identity.isSameVersion(as: identity) { return try renew(waiting.id, as: arrival, adding: []) }
-            if same == nil, let missing = try missingUploads(of: waiting, for: arrival) {
-                if let holder = try tx.uploads.keyHolder(missing) { return .keyTaken(holder) }
-                return try renew(waiting.id, as: arrival, adding: missing)
+            let isSame = waiting.identity.isSameVersion(as: identity)
+            let mayContinue = try isSame || same == nil && waitingUploadsFit(waiting, arrival)
+            if arrival.file.settledBy == .added, isSame || same == nil || arrival.again {
+                guard try waitingUploadsFit(waiting, arrival) else {
+                    return .copyAwaited(try tx.uploads.of(waiting.id).first { $0.state == .staging }?.id ?? "")
+                }
+                return try renew(waiting.id, as: arrival.file)
             }
+            if mayContinue { return try renew(waiting.id, as: arrival.file) }
         }
         // A file that was only skipped, because it existed before or was empty, may be added by a person: it was never
         // sent.
@@ -71,7 +82,7 @@ extension Arrivals where Access == Writing {
         if same != nil && !arrival.again && !isOnlySkipped { return .known }
         // Before the keys are checked: the earlier version may hold the key of this one.
         try tx.transitions.endSuperseded(by: identity)
-        if let waiting { try endWaiting(waiting, as: arrival) }
+        if let waiting { try tx.transitions.endWaiting(of: waiting) }
         if let holder = try tx.uploads.keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try tx.assets.insert(arrival)
         let uploads = try arrival.orders.map { try tx.uploads.insert($0, of: asset, arrival) }
@@ -83,46 +94,41 @@ extension Arrivals where Access == Writing {
             : .recorded(asset: asset, uploads: uploads)
     }
 
-    /// Whether a file that changed before it was copied may continue as the same asset, and with which further uploads.
-    ///
-    /// - Returns: `nil` if a destination of the new version has, or may have, the earlier one: as the same asset, the new
-    ///   one would never go there.
-    private func missingUploads(of asset: AssetRecord, for arrival: NewAsset) throws -> [NewAsset.PlannedUpload]? {
+    /// Whether a file that changed before it was copied may continue as the same asset: the uploads of that are those that
+    /// the new version is to have, and none has, or may have, an earlier version at its destination.
+    private func waitingUploadsFit(_ asset: AssetRecord, _ arrival: NewAsset) throws -> Bool {
         let uploads = try tx.uploads.of(asset.id)
+        let waiting = uploads.filter { $0.state == .staging }
         // An upload that a person cancelled before the first copy stays so, whatever is still written to the file.
         let wasCopied = try tx.assets.wasCopied(asset.id)
-        var missing: [NewAsset.PlannedUpload] = []
-        for order in arrival.orders {
-            let own = uploads.filter { $0.destination == order.destination }
-            if own.isEmpty { missing.append(order) }
-            let mayGoOn = own.contains { $0.state == .staging || !wasCopied && $0.ending == .cancelled }
-            if !own.isEmpty && !mayGoOn { return nil }
+        for upload in uploads where upload.state != .staging {
+            guard !wasCopied, upload.ending == .cancelled, try tx.uploads.row(upload.id)?.failure?.cause == nil else {
+                return false
+            }
         }
-        return missing
+        if try tx.assets.hasNewerVersion(asset) { return false }
+        func isPlanned(_ order: NewAsset.PlannedUpload, in uploads: [UploadRecord]) -> Bool {
+            uploads.contains {
+                $0.destination == order.destination && $0.choice == order.choice.map { Int64($0.number) }
+            }
+        }
+        if arrival.file.settledBy == .added { return arrival.orders.allSatisfy { isPlanned($0, in: waiting) } }
+        // What a person has added goes where the person said.
+        if asset.settledBy == .added { return true }
+        return uploads.count == arrival.orders.count && arrival.orders.allSatisfy { isPlanned($0, in: uploads) }
     }
 
-    /// Ends the uploads of an earlier version that wait for its copy. What a person adds goes to the named destinations
-    /// only: the others get the new version as the same asset.
-    private func endWaiting(_ asset: AssetRecord, as arrival: NewAsset) throws {
-        let isAdded = arrival.file.settledBy == .added
-        try tx.transitions.endWaiting(of: asset, to: isAdded ? Set(arrival.orders.map(\.destination)) : nil)
-        let rest = try tx.uploads.of(asset.id).contains { $0.state == .staging }
-        if rest { _ = try renew(asset.id, as: arrival, adding: []) }
-    }
-
-    private func renew(
-        _ asset: Int64, as arrival: NewAsset, adding orders: [NewAsset.PlannedUpload]
-    ) throws -> NewAssetOutcome {
-        let (file, identity) = (arrival.file, arrival.file.identity)
+    private func renew(_ asset: Int64, as file: SettledFile) throws -> NewAssetOutcome {
+        let identity = file.identity
         try tx.connection.run(
             """
             UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,
-            file_system = ?7, settled_by = ?8 WHERE id = ?1
+            file_system = ?7, settled_by = CASE settled_by WHEN ?9 THEN ?9 ELSE ?8 END WHERE id = ?1
             """,
             [
                 .integer(asset), .integer(identity.size), .integer(identity.modified), .integer(file.status.changed),
                 .init(identity.inode.map { Int64(bitPattern: $0) }), .init(identity.born), .init(identity.fileSystem),
-                .text(file.settledBy.rawValue),
+                .text(file.settledBy.rawValue), .text(SettleProof.added.rawValue),
             ])
         tx.session.facts.changes.insert(.copies)
         try tx.assets.updateSize(asset, size: identity.size, modified: identity.modified)
@@ -130,7 +136,6 @@ extension Arrivals where Access == Writing {
         for upload in try tx.uploads.of(asset) where upload.state == .staging {
             try tx.transitions.forgetProgress(of: upload)
         }
-        for order in orders { _ = try tx.uploads.insert(order, of: asset, arrival) }
         try tx.tombstones.insert(identity, asset: asset)
         return .renewed(asset: asset)
     }

@@ -269,7 +269,8 @@ extension StagingQueue where Access == Writing {
     package func unsettle(_ asset: Int64, version: AssetVersion? = nil) throws {
         guard try isCurrent(asset, version) else { return }
         if let record = try tx.assets.find(asset), record.state == .arrived, try tx.assets.hasNewerVersion(record) {
-            return try tx.transitions.endWaiting(of: record)
+            try tx.transitions.endWaiting(of: record)
+            return try tx.tombstones.remove(asset)
         }
         try tx.connection.run(
             "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])

@@ -171,19 +171,19 @@ extension UploadTransitions where Access == Writing {
     }
 
     /// Ends uploads of an asset that wait for its copy, because a newer version of its file has uploads of its own.
-    ///
-    /// - Parameter destinations: Only uploads to these; `nil` for all.
-    func endWaiting(of asset: AssetRecord, to destinations: Set<String>? = nil) throws {
+    func endWaiting(of asset: AssetRecord) throws {
         let failure = Failure(
             .local, code: .sourceChanged,
             message: "\(asset.path.display) changed before it was copied: the newer version has uploads of its own",
             at: tx.clocks.wall(), retryable: false)
         for upload in try tx.uploads.of(asset.id) where upload.state == .staging {
-            guard destinations?.contains(upload.destination) ?? true else { continue }
             try tx.failures.record(failure, upload)
             try abandon(upload, because: failure)
         }
         try tx.assets.dropUnneededCopy(asset.id)
+        // Its source has another content now, which no release of this asset may judge.
+        let isOver = try tx.uploads.of(asset.id).allSatisfy { $0.state.isTerminal && $0.state != .failed }
+        if isOver { try tx.releases.finish(asset.id, .kept, note: "a newer version replaced it") }
     }
 
     /// Makes an upload begin at its first byte, under another generation: the bytes that the remote has of it are of no

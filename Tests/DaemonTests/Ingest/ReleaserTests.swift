@@ -71,7 +71,7 @@ struct ReleaserTests {
         try await Self.release(parts, until: "the source is judged") {
             try await parts.store.read { try $0.assets.find(asset) }?.sourceState == .kept
         }
-        #expect(try await parts.store.read { try $0.assets.find(asset) }?.sourceNote == "its digest is not known")
+        #expect(try await parts.store.read { try $0.assets.find(asset) }?.sourceNote == "its content was not recorded")
         #expect(try await parts.store.read { try $0.releases.releasable(limit: 10) }.isEmpty)
         #expect(try Files.read(path) == Self.content)
     }
