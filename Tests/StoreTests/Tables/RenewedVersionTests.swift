@@ -35,8 +35,8 @@ struct RenewedVersionTests {
     private static let newer = Scene.arrival(Scene.file("a", size: 200), to: both)
 
     /// The newer version, found or added by a person.
-    private static func arrival(to destinations: [String], isAdded: Bool) -> NewAsset {
-        var arrival = Scene.arrival(Scene.file("a", size: 200), to: destinations)
+    private static func arrival(to destinations: [String], isAdded: Bool, size: Int64 = 200) -> NewAsset {
+        var arrival = Scene.arrival(Scene.file("a", size: size), to: destinations)
         if isAdded { arrival.file.settledBy = .added }
         return arrival
     }
@@ -92,32 +92,63 @@ struct RenewedVersionTests {
     }
 
     @Test(
-        "a file that changes before its copy also goes to destinations that it did not have", arguments: [true, false])
-    func further(isAdded: Bool) async throws {
+        "a changed file has the destinations of its new version, and no others", arguments: [["web"], ["nas", "web"]])
+    func routes(_ destinations: [String]) async throws {
         let scene = try await Scene()
         let first = Scene.arrival(Scene.file("a"), to: ["nas"])
         guard
-            case .recorded(let asset, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) })
-                .first
+            case .recorded(_, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) }).first
         else { throw Scene.Unexpected() }
-        let next = Self.arrival(to: isAdded ? ["web"] : Self.both, isAdded: isAdded)
-        #expect(try await scene.store.write { try $0.arrivals.record([next]) } == [.renewed(asset: asset)])
-        let all = try await scene.store.read { try $0.uploads.of(asset) }
-        #expect(all.map(\.destination).sorted() == Self.both)
-        #expect(all.allSatisfy { $0.state == .staging && $0.size == 200 })
-        #expect(all.contains { $0.id == uploads[0] })
+        let next = Self.arrival(to: destinations, isAdded: false)
+        let outcome = try await scene.store.write { try $0.arrivals.record([next]) }.first
+        guard case .newVersion(let second, let ids)? = outcome else { throw Scene.Unexpected() }
+        #expect(ids.count == destinations.count)
+        #expect(try await states(scene, uploads) == [.cancelled])
+        #expect(try await scene.store.read { try $0.uploads.of(second) }.map(\.destination).sorted() == destinations)
     }
 
-    @Test("what a person adds for one destination is not taken from another that waits for the file")
+    @Test("what a person adds is refused while the file waits to be copied for others, and takes nothing from them")
     func added() async throws {
         let scene = try await Scene()
         let (asset, uploads) = try await retried(scene, nas: .completed)
-        let next = Self.arrival(to: ["nas"], isAdded: true)
-        let outcome = try await scene.store.write { try $0.arrivals.record([next]) }.first
-        guard case .newVersion(let second, let ids)? = outcome else { throw Scene.Unexpected() }
-        #expect(second != asset && ids.count == 1)
+        for destinations in [["nas"], ["web"], ["s3"]] {
+            let next = Self.arrival(to: destinations, isAdded: true)
+            #expect(
+                try await scene.store.write { try $0.arrivals.record([next]) } == [.copyAwaited(uploads[1])])
+        }
         #expect(try await states(scene, uploads) == [.completed, .staging])
-        #expect(try await scene.store.read { try $0.assets.find(asset) }?.size == 200)
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.size == 100)
+    }
+
+    @Test("a file that a person added, and that changes before its copy, goes where the person said")
+    func addedBefore() async throws {
+        let scene = try await Scene()
+        let first = Self.arrival(to: ["s3"], isAdded: true, size: 100)
+        guard
+            case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([first]) }).first
+        else { throw Scene.Unexpected() }
+        #expect(try await scene.store.write { try $0.arrivals.record([Self.newer]) } == [.renewed(asset: asset)])
+        let all = try await scene.store.read { try $0.uploads.of(asset) }
+        #expect(all.map(\.destination) == ["s3"] && all.first?.size == 200)
+        let again = Self.arrival(to: ["s3"], isAdded: true)
+        #expect(try await scene.store.write { try $0.arrivals.record([again]) } == [.known])
+    }
+
+    @Test("a version that is not the newest of its path any more is never renewed")
+    func order() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Self.older)
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        try await scene.stage(Self.newer)
+        for id in uploads { _ = try await scene.store.write { try $0.transitions.retry(id, fromCopy: false) } }
+        let third = Scene.arrival(Scene.file("a", size: 300), to: Self.both)
+        let outcome = try await scene.store.write { try $0.arrivals.record([third]) }.first
+        guard case .newVersion(let newest, _)? = outcome else { throw Scene.Unexpected() }
+        #expect(newest > asset)
+        #expect(try await states(scene, uploads) == [.cancelled, .cancelled])
+        let record = try await scene.store.read { try $0.assets.find(asset) }
+        #expect(record?.sourceNote == "a newer version replaced it")
+        #expect(try await scene.store.read { try $0.releases.dueAssets(limit: 10, after: 0) } == [])
     }
 
     @Test("an earlier version that is to be copied again, and is replaced by a recorded one, ends")
@@ -130,6 +161,6 @@ struct RenewedVersionTests {
         try await scene.store.write { try $0.staging.unsettle(asset) }
         #expect(try await states(scene, uploads) == [.cancelled, .cancelled])
         #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .dropped)
-        #expect(try await scene.store.areKnown([Self.newer.file.identity]) == [true])
+        #expect(try await scene.store.areKnown([Self.newer, Self.older].map(\.file.identity)) == [true, false])
     }
 }
