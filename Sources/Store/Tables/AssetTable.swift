@@ -44,6 +44,14 @@ package struct AssetTable<Access> {
         }
     }
 
+    /// The number of those that travel together with an asset, and the name by which they are reported as one.
+    func unit(of id: Int64) throws(StoreError) -> (number: Int64, group: FilePath?)? {
+        try tx.connection.first("SELECT unit, group_name FROM asset WHERE id = ?1 AND unit IS NOT NULL", [.integer(id)])
+        {
+            ($0.integer(0), $0.optionalBlob(1).map { FilePath(bytes: $0) })
+        }
+    }
+
     /// The given names in the staging folder that belong to an asset which needs them.
     package func owned(_ names: [Int64]) throws -> Set<Int64> {
         var owned: Set<Int64> = []
@@ -119,6 +127,19 @@ extension AssetTable where Access == Writing {
             ])
         tx.session.facts.changes.formUnion([.arrivals, .copies])
         return tx.connection.lastRow
+    }
+
+    func join(_ unit: (number: Int64, group: FilePath?), _ asset: Int64) throws(StoreError) {
+        try tx.connection.run(
+            "UPDATE asset SET unit = ?2, group_name = ?3 WHERE id = ?1",
+            [.integer(asset), .integer(unit.number), .init(unit.group?.bytes)])
+    }
+
+    /// Takes an asset out of its unit, so that its end is not the unit's: another version takes its place there.
+    func leaveUnit(_ asset: Int64) throws(StoreError) -> (number: Int64, group: FilePath?)? {
+        guard let unit = try unit(of: asset) else { return nil }
+        try tx.connection.run("UPDATE asset SET unit = NULL, group_name = NULL WHERE id = ?1", [.integer(asset)])
+        return unit
     }
 
     /// Updates the uploads of an asset that wait for its copy to a changed size or time.

@@ -195,7 +195,13 @@ package struct TombstoneTable<Access> {
 extension TombstoneTable where Access == Writing {
     /// Marks files as known without ever uploading them (`existing: skip`).
     package func skip(_ identities: [FileIdentity]) throws {
-        for identity in identities { try insert(identity, asset: nil) }
+        for identity in identities {
+            try insert(identity, asset: nil)
+            for asset in try tx.assets.waiting(at: identity.relative, in: identity.folder)
+            where !asset.identity.isOnOtherDisk(than: identity) {
+                try tx.transitions.endWaiting(of: asset, "the newer version is not uploaded")
+            }
+        }
     }
 
     /// Tombstones of other disks' files with this path stay known.
@@ -231,6 +237,18 @@ extension TombstoneTable where Access == Writing {
             DELETE FROM displaced_tombstone WHERE asset = ?1
             AND (folder, file_system, relative) = (SELECT folder, file_system, relative FROM asset WHERE id = ?1)
             """, [.integer(asset)])
+    }
+
+    /// Removes the tombstone of the path on this disk.
+    func remove(_ identity: FileIdentity) throws(StoreError) {
+        try displaced.remove(identity)
+        guard let last = try find(identity.folder, identity.relative), !last.identity.isOnOtherDisk(than: identity)
+        else {
+            return
+        }
+        try tx.connection.run(
+            "DELETE FROM tombstone WHERE folder = ?1 AND relative = ?2",
+            [.text(identity.folder), .blob(identity.relative.bytes)])
     }
 
     /// Stores that an upload of this version is complete.

@@ -23,6 +23,8 @@ extension Arrivals where Access == Writing {
         var units: [Int: Int64] = [:]
         for (arrival, outcome) in zip(arrivals, outcomes) {
             guard let unit = arrival.unit, let asset = outcome.asset else { continue }
+            // A new version has the unit of the one that it replaced.
+            if let own = try tx.assets.unit(of: asset) { units[unit] = own.number }
             if units[unit] == nil, let leader = arrival.joins {
                 let earlier = try tx.connection.first(
                     """
@@ -44,9 +46,7 @@ extension Arrivals where Access == Writing {
             }
             let first = units[unit] ?? asset
             units[unit] = first
-            try tx.connection.run(
-                "UPDATE asset SET unit = ?2, group_name = ?3 WHERE id = ?1",
-                [.integer(asset), .integer(first), .init(arrival.group?.bytes)])
+            try tx.assets.join((first, arrival.group), asset)
         }
     }
 
@@ -67,14 +67,13 @@ extension Arrivals where Access == Writing {
                 return .known
             }
             let isSame = waiting.identity.isSameVersion(as: identity)
-            let mayContinue = try isSame || same == nil && waitingUploadsFit(waiting, arrival)
             if arrival.file.settledBy == .added, isSame || same == nil || arrival.again {
-                guard try waitingUploadsFit(waiting, arrival) else {
-                    return .copyAwaited(try tx.uploads.of(waiting.id).first { $0.state == .staging }?.id ?? "")
-                }
+                if try waitingUploadsFit(waiting, arrival) { return try renew(waiting.id, as: arrival.file) }
+                let upload = try tx.uploads.of(waiting.id).first { $0.state == .staging }
+                if let upload { return .copyAwaited(upload.id) }
+            } else if try isSame || same == nil && waitingUploadsFit(waiting, arrival) {
                 return try renew(waiting.id, as: arrival.file)
             }
-            if mayContinue { return try renew(waiting.id, as: arrival.file) }
         }
         // A file that was only skipped, because it existed before or was empty, may be added by a person: it was never
         // sent.
@@ -82,9 +81,11 @@ extension Arrivals where Access == Writing {
         if same != nil && !arrival.again && !isOnlySkipped { return .known }
         // Before the keys are checked: the earlier version may hold the key of this one.
         try tx.transitions.endSuperseded(by: identity)
-        if let waiting { try tx.transitions.endWaiting(of: waiting) }
+        let unit = try waiting.flatMap { try tx.assets.leaveUnit($0.id) }
+        if let waiting { try tx.transitions.endWaiting(of: waiting, "the newer version has uploads of its own") }
         if let holder = try tx.uploads.keyHolder(arrival.orders) { return .keyTaken(holder) }
         let asset = try tx.assets.insert(arrival)
+        if let unit { try tx.assets.join(unit, asset) }
         let uploads = try arrival.orders.map { try tx.uploads.insert($0, of: asset, arrival) }
         try tx.tombstones.insert(identity, asset: asset)
         let isNewVersion =
@@ -123,7 +124,7 @@ extension Arrivals where Access == Writing {
         try tx.connection.run(
             """
             UPDATE asset SET state = 'arrived', size = ?2, modified = ?3, changed = ?4, inode = ?5, born = ?6,
-            file_system = ?7, settled_by = CASE settled_by WHEN ?9 THEN ?9 ELSE ?8 END WHERE id = ?1
+            file_system = ?7, settled_by = CASE WHEN settled_by = ?9 OR ?8 = ?9 THEN settled_by ELSE ?8 END WHERE id = ?1
             """,
             [
                 .integer(asset), .integer(identity.size), .integer(identity.modified), .integer(file.status.changed),
@@ -135,6 +136,7 @@ extension Arrivals where Access == Writing {
         // The first bytes of this version must not be those of the earlier one.
         for upload in try tx.uploads.of(asset) where upload.state == .staging {
             try tx.transitions.forgetProgress(of: upload)
+            try tx.connection.run("UPDATE upload SET approved = NULL WHERE id = ?1", [.text(upload.id)])
         }
         try tx.tombstones.insert(identity, asset: asset)
         return .renewed(asset: asset)

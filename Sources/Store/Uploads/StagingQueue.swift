@@ -265,18 +265,22 @@ extension StagingQueue where Access == Writing {
     }
 
     /// The source differs from the record: it settles again, and comes back as an arrival. Does nothing if it has come
-    /// back already. If a newer version is recorded, this one is never there again, and its uploads that wait for it end.
+    /// back already. If another version is known, this one is never there again, and its uploads that wait for it end.
     package func unsettle(_ asset: Int64, version: AssetVersion? = nil) throws {
         guard try isCurrent(asset, version) else { return }
-        if let record = try tx.assets.find(asset), record.state == .arrived, try tx.assets.hasNewerVersion(record) {
-            try tx.transitions.endWaiting(of: record)
-            return try tx.tombstones.remove(asset)
-        }
-        try tx.connection.run(
-            "UPDATE asset SET state = 'unsettled' WHERE id = ?1 AND state = 'arrived'", [.integer(asset)])
-        if tx.connection.changes > 0 { tx.session.facts.changes.insert(.unsettled) }
         // Perhaps only its ctime moved: the watcher must not take it for a known version.
         try tx.tombstones.remove(asset)
+        guard let record = try tx.assets.find(asset), record.state == .arrived else { return }
+        let others = try tx.tombstones.candidates(for: record.identity).map(\.identity)
+            .filter { !$0.isOnOtherDisk(than: record.identity) }
+        let isReplaced = others.contains { !$0.isSameVersion(as: record.identity) }
+        if try isReplaced || tx.assets.hasNewerVersion(record) {
+            return try tx.transitions.endWaiting(of: record, "the newer version is recorded on its own")
+        }
+        // Of the same version, recorded once more.
+        if !others.isEmpty { try tx.tombstones.remove(record.identity) }
+        try tx.connection.run("UPDATE asset SET state = 'unsettled' WHERE id = ?1", [.integer(asset)])
+        tx.session.facts.changes.insert(.unsettled)
     }
 
     /// Fails the uploads of a source that cannot be copied for a reason of its own (gone, too large).

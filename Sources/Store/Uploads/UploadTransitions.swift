@@ -170,11 +170,13 @@ extension UploadTransitions where Access == Writing {
         }
     }
 
-    /// Ends uploads of an asset that wait for its copy, because a newer version of its file has uploads of its own.
-    func endWaiting(of asset: AssetRecord) throws {
+    /// Ends uploads of an asset that wait for its copy, because its file has a newer version.
+    ///
+    /// - Parameter fate: What becomes of the newer version.
+    func endWaiting(of asset: AssetRecord, _ fate: String) throws {
         let failure = Failure(
             .local, code: .sourceChanged,
-            message: "\(asset.path.display) changed before it was copied: the newer version has uploads of its own",
+            message: "\(asset.path.display) changed before it was copied: \(fate)",
             at: tx.clocks.wall(), retryable: false)
         for upload in try tx.uploads.of(asset.id) where upload.state == .staging {
             try tx.failures.record(failure, upload)

@@ -151,6 +151,77 @@ struct RenewedVersionTests {
         #expect(try await scene.store.read { try $0.releases.dueAssets(limit: 10, after: 0) } == [])
     }
 
+    @Test("a file that grows beyond what any destination takes ends what waits for it", arguments: [true, false])
+    func skipped(isUnsettled: Bool) async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, let uploads)? = try await scene.store.write({
+                try $0.arrivals.record([Self.older])
+            }).first
+        else { throw Scene.Unexpected() }
+        if isUnsettled { try await scene.store.write { try $0.staging.unsettle(asset) } }
+        try await scene.store.write { try $0.tombstones.skip([Self.newer.file.identity]) }
+        #expect(try await states(scene, uploads) == [.cancelled, .cancelled])
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.state == .dropped)
+        #expect(try await scene.store.areKnown([Self.newer.file.identity]) == [true])
+    }
+
+    @Test("an asset settles again though its version was recorded once more meanwhile")
+    func twin() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Self.older)
+        _ = try await scene.store.write { try $0.transitions.cancel(uploads) }
+        try await scene.stage(Scene.arrival(Scene.file("a"), to: Self.both, again: true))
+        _ = try await scene.store.write { try $0.transitions.retry(uploads[0], fromCopy: false) }
+        try await scene.store.write { try $0.staging.unsettle(asset) }
+        #expect(try await scene.store.areKnown([Self.older.file.identity]) == [false])
+        #expect(try await scene.store.write { try $0.arrivals.record([Self.older]) } == [.renewed(asset: asset)])
+        #expect(try await scene.store.areKnown([Self.older.file.identity]) == [true])
+    }
+
+    @Test("a new version takes the place of the earlier one in its group, which is not reported before")
+    func group() async throws {
+        let scene = try await Scene()
+        func arrival(_ name: FilePath, size: Int64, to destinations: [String]) -> NewAsset {
+            var arrival = Scene.arrival(Scene.file(name, size: size), to: destinations)
+            (arrival.unit, arrival.group) = (0, "card")
+            return arrival
+        }
+        let (first, second) = (arrival("card/a", size: 1, to: ["nas"]), arrival("card/b", size: 2, to: ["nas"]))
+        let outcomes = try await scene.store.write { try $0.arrivals.record([first, second]) }
+        let assets = outcomes.compactMap(\.asset)
+        try await scene.store.write { try $0.staging.record([StagedCopy(asset: assets[0], sha256: noise(32))]) }
+        let claim = try #require(try await scene.store.claim("nas", passingOver: []))
+        let remote = RemoteObject(id: nil, url: "u", verifiedBy: "offset")
+        try await scene.store.write { try $0.attempts.finish(claim.upload.id, .verified(remote)) }
+        var changed = arrival("card/b", size: 3, to: ["nas", "web"])
+        changed.joins = "card/a"
+        let newer = changed
+        guard
+            case .newVersion(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([newer]) }).first
+        else { throw Scene.Unexpected() }
+        #expect(
+            try await scene.store.read { try $0.events.list(after: 0, limit: 100) }.allSatisfy {
+                $0.type != .groupEnded
+            })
+        #expect(try await scene.store.read { try $0.releases.dueAssets(limit: 10, after: 0) } == [])
+        let units = try await scene.store.read { tx in
+            try [assets[0], asset].map { try tx.assets.unit(of: $0)?.number }
+        }
+        #expect(units == [assets[0], assets[0]])
+    }
+
+    @Test("a file that waits goes on by its folder's rules after a person has added it as well")
+    func addedToo() async throws {
+        let scene = try await Scene()
+        guard
+            case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([Self.older]) }).first
+        else { throw Scene.Unexpected() }
+        let added = Self.arrival(to: ["web"], isAdded: true)
+        #expect(try await scene.store.write { try $0.arrivals.record([added]) } == [.renewed(asset: asset)])
+        #expect(try await scene.store.read { try $0.assets.find(asset) }?.settledBy == .lease)
+    }
+
     @Test("an earlier version that is to be copied again, and is replaced by a recorded one, ends")
     func replaced() async throws {
         let scene = try await Scene()
