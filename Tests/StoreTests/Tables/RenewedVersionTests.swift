@@ -1,7 +1,8 @@
 import Core
-import Store
 import TestKit
 import Testing
+
+@testable import Store
 
 @Suite("Assets with a new version")
 struct RenewedVersionTests {
