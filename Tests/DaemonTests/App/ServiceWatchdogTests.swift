@@ -74,23 +74,32 @@ struct ServiceWatchdogTests {
                 // Nothing is asked before the time is over.
                 try await eventually("it sleeps") { steps.asked.count == 2 && steps.sleepers == 1 }
                 #expect(first.questions == 1 && second.questions == 1)
-                steps.pass()
-                try await eventually("both loops are asked again") { first.questions == 2 && second.questions == 2 }
-                second.turns.beginTurn()
-                try await eventually("the late loop is waited for") { steps.sleepers == 1 }
-                steps.pass()
-                try await eventually("the late loop is named") { lines.all.contains { $0.contains(#""first""#) } }
-                #expect(reports.value == 1 && lines.all.count == 1)
-                first.turns.beginTurn()
-                try await eventually("the second report is sent") { reports.value == 2 }
-                try await eventually("the answer is logged") { lines.all.count == 2 }
+                // The answer of the second may be on its way when the time is over: then it is named too, and the next
+                // round decides.
+                var named = ""
+                for round in 1...100 where !named.contains(#""first""#) {
+                    steps.pass()
+                    try await eventually("both loops are asked again") {
+                        first.questions == round + 1 && second.questions == round + 1
+                    }
+                    second.turns.beginTurn()
+                    try await eventually("the late loop is waited for") { steps.sleepers == 1 }
+                    steps.pass()
+                    try await eventually("the late loop is named") { lines.all.count == 2 * round - 1 }
+                    named = try #require(lines.all.last)
+                    #expect(named.contains("first") && reports.value == round)
+                    first.turns.beginTurn()
+                    try await eventually("the next report is sent") { reports.value == round + 1 }
+                    try await eventually("the answer is logged") { lines.all.count == 2 * round }
+                    try await eventually("it sleeps") { steps.asked.count == 2 * (round + 1) && steps.sleepers == 1 }
+                }
+                #expect(named.contains(#""first""#))
                 #expect(steps.asked.allSatisfy { $0 == .seconds(30) })
             } catch {
                 Issue.record(error)
             }
             group.cancelAll()
         }
-        #expect(reports.value == 2)
     }
 
     @Test("the scheduler answers by its loop, and not because it takes messages")
