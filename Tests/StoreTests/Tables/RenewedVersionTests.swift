@@ -57,6 +57,13 @@ struct RenewedVersionTests {
         return (asset, uploads)
     }
 
+    /// A file that waits to be copied for the first time.
+    private func recorded(_ scene: Scene, _ arrival: NewAsset) async throws -> (asset: Int64, uploads: [String]) {
+        let outcome = try await scene.store.write { try $0.arrivals.record([arrival]) }.first
+        guard case .recorded(let asset, let uploads)? = outcome else { throw Scene.Unexpected() }
+        return (asset, uploads)
+    }
+
     private func states(_ scene: Scene, _ uploads: [String]) async throws -> [UploadState?] {
         try await scene.store.read { tx in try uploads.map { try tx.uploads.find($0)?.state } }
     }
@@ -82,11 +89,7 @@ struct RenewedVersionTests {
     @Test("an upload that was cancelled before the first copy stays cancelled when the file is still written to")
     func cancelled() async throws {
         let scene = try await Scene()
-        guard
-            case .recorded(let asset, let uploads)? = try await scene.store.write({
-                try $0.arrivals.record([Self.older])
-            }).first
-        else { throw Scene.Unexpected() }
+        let (asset, uploads) = try await recorded(scene, Self.older)
         _ = try await scene.store.write { try $0.transitions.cancel([uploads[1]]) }
         #expect(try await scene.store.write { try $0.arrivals.record([Self.newer]) } == [.renewed(asset: asset)])
         #expect(try await states(scene, uploads) == [.staging, .cancelled])
@@ -97,9 +100,7 @@ struct RenewedVersionTests {
     func routes(_ destinations: [String]) async throws {
         let scene = try await Scene()
         let first = Scene.arrival(Scene.file("a"), to: ["nas"])
-        guard
-            case .recorded(_, let uploads)? = try await scene.store.write({ try $0.arrivals.record([first]) }).first
-        else { throw Scene.Unexpected() }
+        let (_, uploads) = try await recorded(scene, first)
         let next = Self.arrival(to: destinations, isAdded: false)
         let outcome = try await scene.store.write { try $0.arrivals.record([next]) }.first
         guard case .newVersion(let second, let ids)? = outcome else { throw Scene.Unexpected() }
@@ -125,9 +126,7 @@ struct RenewedVersionTests {
     func addedBefore() async throws {
         let scene = try await Scene()
         let first = Self.arrival(to: ["s3"], isAdded: true, size: 100)
-        guard
-            case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([first]) }).first
-        else { throw Scene.Unexpected() }
+        let (asset, _) = try await recorded(scene, first)
         #expect(try await scene.store.write { try $0.arrivals.record([Self.newer]) } == [.renewed(asset: asset)])
         let all = try await scene.store.read { try $0.uploads.of(asset) }
         #expect(all.map(\.destination) == ["s3"] && all.first?.size == 200)
@@ -155,11 +154,7 @@ struct RenewedVersionTests {
     @Test("a file that grows beyond what any destination takes ends what waits for it", arguments: [true, false])
     func skipped(isUnsettled: Bool) async throws {
         let scene = try await Scene()
-        guard
-            case .recorded(let asset, let uploads)? = try await scene.store.write({
-                try $0.arrivals.record([Self.older])
-            }).first
-        else { throw Scene.Unexpected() }
+        let (asset, uploads) = try await recorded(scene, Self.older)
         if isUnsettled { try await scene.store.write { try $0.staging.unsettle(asset) } }
         try await scene.store.write { try $0.tombstones.skip([Self.newer.file.identity]) }
         #expect(try await states(scene, uploads) == [.cancelled, .cancelled])
@@ -215,9 +210,7 @@ struct RenewedVersionTests {
     @Test("a file that waits goes on by its folder's rules after a person has added it as well")
     func addedToo() async throws {
         let scene = try await Scene()
-        guard
-            case .recorded(let asset, _)? = try await scene.store.write({ try $0.arrivals.record([Self.older]) }).first
-        else { throw Scene.Unexpected() }
+        let (asset, _) = try await recorded(scene, Self.older)
         let added = Self.arrival(to: ["web"], isAdded: true)
         #expect(try await scene.store.write { try $0.arrivals.record([added]) } == [.renewed(asset: asset)])
         #expect(try await scene.store.read { try $0.assets.find(asset) }?.settledBy == .lease)
