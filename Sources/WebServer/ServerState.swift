@@ -6,8 +6,9 @@ internal import Synchronization
 /// closing.
 final class ServerState: Sendable {
     let service: any WebService
+    private let identity: KeptIdentity?
     /// Bytes that bypass libmicrohttpd would not be encrypted.
-    let isEnciphered: Bool
+    var isEnciphered: Bool { identity != nil }
     let connections: Connections
 
     private struct State {
@@ -19,10 +20,10 @@ final class ServerState: Sendable {
     }
     private let state = Mutex(State())
 
-    init(service: any WebService, isEnciphered: Bool, limits: ConnectionLimits) {
+    init(service: any WebService, identity: KeptIdentity?, limits: ConnectionLimits) {
         connections = Connections(limits)
         self.service = service
-        self.isEnciphered = isEnciphered
+        self.identity = identity
     }
 
     var isClosing: Bool { state.withLock { $0.isClosing } }

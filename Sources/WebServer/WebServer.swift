@@ -11,7 +11,7 @@ internal import Synchronization
 /// being made or streamed, and so is one that takes too long for a head: see ``ConnectionLimits``. Headers may have 16
 /// KiB. Connections above the limit wait in the kernel's queue.
 ///
-/// A server must be stopped; releasing it does not stop it.
+/// A server must be stopped: one that is only released goes on until the process ends.
 package final class WebServer: Sendable {
     /// The port that was bound; 0 for a Unix socket.
     package let port: Int
@@ -26,7 +26,8 @@ package final class WebServer: Sendable {
     /// by the lock.
     private struct Daemon: @unchecked Sendable {
         let pointer: OpaquePointer
-        let identity: KeptIdentity?
+        /// Retained for libmicrohttpd's threads, which read it until they are joined.
+        let context: Unmanaged<ServerState>
     }
 
     /// Listens when this returns.
@@ -43,16 +44,18 @@ package final class WebServer: Sendable {
     ) throws(WebServerError) {
         let kept = identity.map { KeptIdentity($0) }
         socket = try ListeningSocket(address)
-        serverState = ServerState(service: service, isEnciphered: identity != nil, limits: limits)
+        serverState = ServerState(service: service, identity: kept, limits: limits)
         port = socket.port
         awaitsAddress = socket.awaitsAddress
+        let context = Unmanaged.passRetained(serverState)
         let started = sluice_mhd_start(
             socket.number, UInt32(max(1, threads)), UInt32(limits.connections),
             UInt32(clamping: max(1, limits.idle.components.seconds)), max(memory, 64 << 10),
             kept?.certificate, kept?.key,
-            Unmanaged.passUnretained(serverState).toOpaque(),
+            context.toOpaque(),
             handleRequest, noteTarget, forgetRequest, noteConnection)
         guard let started else {
+            context.release()
             socket.removeFile()
             throw WebServerError(
                 identity == nil
@@ -60,7 +63,7 @@ package final class WebServer: Sendable {
                     : "the certificate and its key cannot be used: both must be PEM, and the key that of the certificate"
             )
         }
-        daemon = Mutex(Daemon(pointer: started, identity: kept))
+        daemon = Mutex(Daemon(pointer: started, context: context))
     }
 
     /// Closes every connection and returns when nothing of this server runs any more: bodies in transfer have ended as
@@ -75,6 +78,7 @@ package final class WebServer: Sendable {
             serverState.close()
             // Joins the threads, so it waits; it cannot throw.
             try? await blocking { MHD_stop_daemon(daemon.pointer) }
+            daemon.context.release()
         }
         await serverState.finish()
     }
@@ -83,7 +87,7 @@ package final class WebServer: Sendable {
 /// PEM text as C strings, for as long as a server may read it.
 ///
 /// `@unchecked Sendable`, proof: it never changes after its creation, and its memory is freed with the last reference.
-private final class KeptIdentity: @unchecked Sendable {
+final class KeptIdentity: @unchecked Sendable {
     let certificate: UnsafeMutablePointer<CChar>?
     let key: UnsafeMutablePointer<CChar>?
 
@@ -108,7 +112,6 @@ private func noteTarget(
     _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?, _ connection: OpaquePointer?
 ) -> UnsafeMutableRawPointer? {
     guard let context, let target else { return nil }
-    // The server keeps this state for longer than the daemon runs.
     let serverState = Unmanaged<ServerState>.fromOpaque(context).takeUnretainedValue()
     let exchange = Exchange(serverState: serverState, target: String(cString: target))
     serverState.enter(exchange)

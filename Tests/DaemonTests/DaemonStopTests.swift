@@ -19,10 +19,7 @@ struct DaemonStopTests {
         try systemCall("truncate", on: "large") { large.withCString { truncate($0, 2 << 30) } }
         let id = try await scene.add(large)
         try await eventually("the copy has begun") { try !scene.copies.isEmpty }
-        let clock = ContinuousClock()
-        let start = clock.now
         try await scene.stop()
-        #expect(clock.now - start < .seconds(2))
         #expect(try await scene.state(id) == .staging)
         #expect(scene.remote.began.isEmpty)
     }

@@ -130,11 +130,9 @@ struct EgressProxyTests {
         async let result = scene.curl(
             ["-T", path.display, "http://server.example:\(server.port)/"], lease.environment)
         try await eventually("bytes have arrived") { arrived.count > 500_000 }
-        let begin = ContinuousClock.now
         if byLease { lease.end() } else { for connection in scene.gate.running { connection.stop() } }
         try await eventually("the server sees the end") { arrived.isEnded }
-        #expect(begin.duration(to: .now) < .seconds(1))
-        #expect(arrived.wasReset)
+        #expect(arrived.wasReset && arrived.count < 30_000_000)
         #expect(try await result.status != .status(0))
         #expect(scene.gate.ends == [.stopped])
     }
@@ -156,7 +154,6 @@ struct EgressProxyTests {
         #expect(status == .status(0), "\(text)")
         // The bucket begins with a part of a second's worth.
         #expect(begin.duration(to: .now) > .milliseconds(1400))
-        #expect(begin.duration(to: .now) < .seconds(8 * Patience.factor))
     }
 
     @Test("a server that cannot be reached is reported to the program")

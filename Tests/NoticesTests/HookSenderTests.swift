@@ -69,11 +69,8 @@ struct HookSenderTests {
     @Test("a hanging command is killed at its time-out, with all its children")
     func hangs() async throws {
         let mark = folder.path.appending("pid")
-        let clock = ContinuousClock()
-        let start = clock.now
         let telling = await tell(try script("sleep 1000 & echo $! > \(mark.display); wait"), within: .milliseconds(500))
         #expect(telling == .retry("it did not end within its `timeout` and was stopped", because: .timeout, after: nil))
-        #expect(start.duration(to: clock.now) < .seconds(10 * Patience.factor))
         let pid = String(decoding: try Files.read(mark), as: UTF8.self).filter { $0 != "\n" }
         try await eventually("the child of the command has ended") {
             guard let stat = try? Files.read(FilePath("/proc/\(pid)/stat")) else { return true }

@@ -115,7 +115,6 @@ struct AnswerEndTests {
             }
         }
         defer { server.stop() }
-        let start = ContinuousClock.now
         let error = await #expect(throws: TransportError.self) {
             try await transport.send(
                 Request(
@@ -124,7 +123,6 @@ struct AnswerEndTests {
         }
         #expect(error?.kind == .timedOut, "\(error?.detail ?? "")")
         #expect(error?.bytesSent == Int64(body))
-        #expect(ContinuousClock.now - start < .seconds(20))
     }
 
     @Test("the response time limit does not run while bytes are sent")

@@ -143,13 +143,13 @@ package final class DaemonFixture {
     package func killDaemon() { daemon?.end(with: SIGKILL) }
     package func killReceiver() { receiver?.end(with: SIGKILL) }
 
-    /// Stops the daemon and returns how it ended, and how long that took.
-    package func stopDaemon() async throws -> (ending: Child.Ending, took: Duration)? {
+    /// Stops the daemon and returns how it ended.
+    ///
+    /// - Throws: ``Overdue`` if it waits for something that hangs.
+    package func stopDaemon() async throws -> Child.Ending? {
         guard let daemon else { return nil }
-        let clock = ContinuousClock()
-        let start = clock.now
         daemon.send(SIGTERM)
-        return (try await daemon.end(within: .seconds(20)), start.duration(to: clock.now))
+        return try await daemon.end(within: .seconds(20))
     }
 
     /// Runs another verb with this configuration, and returns its output.

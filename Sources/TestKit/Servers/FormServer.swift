@@ -37,6 +37,8 @@ package final class FormServer: Sendable {
         package var damaged = 0
         /// Microseconds between two reads.
         package var readPause: UInt32 = 0
+        /// With `readPause`: whether nothing more is read, until this is false or the peer closes.
+        package var isStuck = false
         package init() {}
     }
 
@@ -239,6 +241,7 @@ package final class FormServer: Sendable {
             if more.isEmpty { break }
             body += more
             usleep(pause)
+            exchange.hold { state.withLock { !$0.faults.isStuck } }
         }
         return body
     }

@@ -18,7 +18,7 @@ struct StartStopTests {
             try camera.drop(Clip(number: number, size: 50_000, relative: FilePath("old \(number).mp4")))
         }
         try await Outcome(fixture: fixture, clips: camera.clips).wait()
-        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        #expect(try await fixture.stopDaemon() == .status(0))
 
         try fixture.startDaemon(environment: ["SLUICE_TEST_CLOCK": "\(200 * 86_400)"])
         // A new file that arrives shows that the scan is over and the whole path works.
@@ -46,11 +46,7 @@ struct StartStopTests {
                 try FileStatus.ifPresent(at: fixture.received.appending($0)).map { $0.size > 0 } ?? false
             }
         }
-        let (ending, took) = try #require(try await fixture.stopDaemon())
-        #expect(ending == .status(0), "\(fixture.lastWords())")
-        // The daemon allows itself 1.5 s for a stop. On a loaded machine that can take several; a daemon that hangs
-        // never ends.
-        #expect(took < .seconds(15))
+        #expect(try await fixture.stopDaemon() == .status(0), "\(fixture.lastWords())")
         try fixture.startDaemon()
         let outcome = Outcome(fixture: fixture, clips: camera.clips)
         try await outcome.wait()

@@ -136,7 +136,7 @@ struct ByHandTests {
         scene.fixture.topKeys = ["hooks:", "  - {name: web, url: \"\(web.url)\"}"]
         try scene.fixture.startDaemon()
         try await eventually("the daemon has paused") { try await scene.fixture.runVerb("pause") != nil }
-        #expect(try await scene.fixture.stopDaemon()?.ending == .status(0))
+        #expect(try await scene.fixture.stopDaemon() == .status(0))
         #expect(try await trial(scene, "web").trial.hold?.text == "everything is paused")
         #expect(try web.events.isEmpty)
     }

@@ -256,17 +256,12 @@ struct BeforeUploadTests {
         for number in 5...6 { try drop(number, in: scene) }
         try await eventually("all six files have an upload") { try await uploads(scene).count == 6 }
         #expect(try asked(scene).count == 4)
-        let stopped = try #require(try await scene.fixture.stopDaemon())
-        #expect(stopped.ending == .status(0))
-        #expect(stopped.took < .seconds(2 * Patience.factor))
+        #expect(try await scene.fixture.stopDaemon() == .status(0))
         try scene.fixture.startDaemon()
         try await eventually("the program runs for four uploads again") { try asked(scene).count == 8 }
-        let clock = ContinuousClock()
-        let start = clock.now
         scene.fixture.folderKeys = []
         try scene.fixture.writeConfiguration()
         #expect(try await scene.fixture.runVerb("reload") != nil)
-        #expect(start.duration(to: clock.now) < .seconds(5 * Patience.factor))
         // No program is asked any more, and the daemon does not wait for a program that hung.
         for number in 1...6 { try await scene.arrives(FilePath("\(number).mp4")) }
     }

@@ -68,12 +68,10 @@ struct EgressEndToEndTests {
         try await scene.start()
         #expect(try await scene.fixture.runVerb("pause", ["--folder", "camera"]) != nil)
         try await eventually("bytes have left") { try await scene.network.bytes("wan") > 1_000_000 }
-        let begin = ContinuousClock.now
         #expect(try await scene.fixture.runVerb("pause") != nil)
         // The command waits for the reset.
         let sent = try await scene.network.bytes("wan")
         try await eventually("the program has lost its connection") { try scene.said().contains("curl: ") }
-        #expect(begin.duration(to: .now) < .seconds(1 * Patience.factor) + .milliseconds(500))
         try await eventually("the notice waits") {
             let status = try await scene.fixture.runVerb("status") ?? ""
             return status.contains("waiting") && status.contains("everything is paused")

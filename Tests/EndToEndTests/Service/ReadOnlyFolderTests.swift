@@ -27,6 +27,6 @@ struct ReadOnlyFolderTests {
             try fixture.daemon?.standardError().contains("`sudo sluice systemd-paths --install` opens it")
         }
         #expect(try FileStatus.ifPresent(at: fixture.drop.appending("a.mp4")) != nil)
-        #expect(try await fixture.stopDaemon()?.ending == .status(0))
+        #expect(try await fixture.stopDaemon() == .status(0))
     }
 }
