@@ -109,7 +109,7 @@ let package = Package(
         module("TestKit", ["Core", "Linux", "Transport", "CLinux", "CZlib", "Digests"]),
 
         // What the runner of the tests is told; no figure can import it.
-        module("TestTraits", ["TestKit"]),
+        module("TestTraits", ["TestKit", "Linux"]),
 
         // Figures, one line each; `make bench`.
         .executableTarget(

@@ -1,13 +1,14 @@
 import Core
 import Glibc
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Linux
 
 /// Perl without modules is the program: it opens no files but itself and libraries, and calls the kernel by number.
 @Suite(
-    "Programs that decode one file",
+    "Programs that decode one file", .ownThreads,
     .enabled(if: Confinement.Support.here.holdsDecoders, "needs Landlock (Linux 5.13) and seccomp"))
 struct DecoderTests {
     private static let perl: FilePath = "/usr/bin/perl"

@@ -1,13 +1,14 @@
 import Core
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Media
 
 /// Recordings, damaged in every way and with any claimed size: each ends soon with a verdict, and with plausible
 /// metadata.
-@Suite("Fuzz: containers and their facts", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: containers and their facts", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct MediaFuzzTests {
     /// Names of boxes, chunks, elements and markers, and ends of their sizes.
     private static let words: [String] = [

@@ -3,13 +3,14 @@ import FoundationEssentials
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Media
 
 /// ffmpeg itself, in its sandbox, over recordings that are whole, broken and hostile.
 @Suite(
-    "Thumbnails by ffmpeg", .serialized, .timeLimit(.minutes(Patience.minutes(8))),
+    "Thumbnails by ffmpeg", .ownThreads, .serialized, .timeLimit(.minutes(Patience.minutes(8))),
     .enabled(
         if: ThumbnailMaker.installed() != nil && Confinement.Support.here.holdsDecoders,
         "needs ffmpeg, Landlock (Linux 5.13) and seccomp"))

@@ -3,12 +3,13 @@ import Digests
 import Glibc
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Staging
 
 /// Holes, shared blocks, the page cache and stops: properties of a copy besides its bytes.
-@Suite("Copying")
+@Suite("Copying", .ownThreads)
 struct CopyingTests {
     let folder = TemporaryFolder()
     let area: StagingArea

@@ -1,6 +1,7 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 /// A text between marks of code that has the form of a name in Swift: `Type`, `Type.member`, `function(label:)`.
@@ -100,7 +101,7 @@ private struct KnownNames: Sendable {
     }
 }
 
-@Suite("Names in docs/architecture")
+@Suite("Names in docs/architecture", .ownThreads)
 struct ArchitectureNamesTests {
     private static let folder: FilePath = "docs/architecture"
 

@@ -1,10 +1,11 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Core
 
 /// Rules only restrict, whatever they are. A failure names its seed.
-@Suite("Any rules with conditions")
+@Suite("Any rules with conditions", .ownThreads)
 struct ConditionPropertyTests {
     private func each(_ body: (inout Dice, ConditionScene) -> String?) { ConditionCases.each(body) }
 

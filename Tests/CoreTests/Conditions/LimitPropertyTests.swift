@@ -1,10 +1,11 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Core
 
 /// Limits only restrict, whatever they are. A failure names its seed.
-@Suite("Any limits with conditions")
+@Suite("Any limits with conditions", .ownThreads)
 struct LimitPropertyTests {
     private func each(_ body: (inout Dice, ConditionScene) -> String?) {
         ConditionCases.each { dice, drawn in

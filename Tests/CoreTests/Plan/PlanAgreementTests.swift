@@ -1,5 +1,6 @@
 import Glibc
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Core
@@ -7,7 +8,9 @@ import Testing
 /// Compares the plan with a simulation: the same days, once by ``Plan`` and once by a scheduler that evaluates the
 /// policy twice a minute, reserves its bytes in steps, and lets every transfer draw small pieces from the shared rate.
 /// A failure names its seed.
-@Suite("Plan compared with the scheduler", .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
+@Suite(
+    "Plan compared with the scheduler", .ownThreads,
+    .timeLimit(.minutes(Patience.minutes(getenv("SLOW_TESTS") == nil ? 3 : 10))))
 struct PlanAgreementTests {
     /// A few folders, destinations, rules and files, on days around a change of the clocks.
     struct Case {

@@ -1,10 +1,11 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Core
 
 /// Rules that have to hold for every configuration and at every time. A failure names its seed.
-@Suite("Admission for any configuration")
+@Suite("Admission for any configuration", .ownThreads)
 struct AdmissionRuleTests {
     private struct Case {
         let zone: TestZone
