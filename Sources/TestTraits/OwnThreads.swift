@@ -1,4 +1,4 @@
-package import Linux
+internal import Linux
 package import Testing
 
 /// A trait for tests that compute for seconds, or wait for a program, without a suspension: they run on threads of
@@ -9,6 +9,7 @@ package struct OwnThreads: SuiteTrait, TestTrait {
 
     fileprivate final class Executor: TaskExecutor {
         static let shared = Executor()
+        private init() {}
         private let workers = Workers<UnownedJob>("own threads", most: 64, linger: .seconds(5)) {
             $0.runSynchronously(on: Executor.shared.asUnownedTaskExecutor())
         }
