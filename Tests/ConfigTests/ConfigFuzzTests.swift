@@ -1,13 +1,14 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Config
 
 /// Configurations that a person, an editor or a disk has damaged. The result is either valid settings, or errors that
 /// name a place in the file and what to do.
-@Suite("Fuzz: configuration", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: configuration", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct ConfigFuzzTests {
     /// A secret that must not appear in any message, whatever the rest of the file is.
     static let canary = "Zq7canaryX9k2"

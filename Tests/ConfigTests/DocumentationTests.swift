@@ -1,6 +1,7 @@
 import Core
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Config
@@ -8,7 +9,7 @@ import Testing
 /// The root of the repository in which this file was compiled.
 private let top = Repository.root
 
-@Suite("Documentation of the configuration")
+@Suite("Documentation of the configuration", .ownThreads)
 struct DocumentationTests {
     @Test("the manual lists exactly the known keys")
     func manual() throws {

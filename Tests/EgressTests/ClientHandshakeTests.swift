@@ -1,10 +1,11 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Egress
 
-@Suite("What a program says to the proxy", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("What a program says to the proxy", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct ClientHandshakeTests {
     private typealias Scene = HandshakeScene
 

@@ -1,9 +1,10 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Egress
 
-@Suite("The end of a request's body", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("The end of a request's body", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct RequestBodyTests {
     private func taken(_ body: RequestBody, _ text: String) -> Int? {
         var body = body

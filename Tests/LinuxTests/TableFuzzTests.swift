@@ -1,10 +1,11 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Linux
 
-@Suite("Fuzz: tables of the kernel", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: tables of the kernel", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct TableFuzzTests {
     @Test("a damaged mountinfo gives mounts with or without a name")
     func mounts() throws {

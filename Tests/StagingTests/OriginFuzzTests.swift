@@ -2,12 +2,13 @@ import Core
 import FoundationEssentials
 import Linux
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Staging
 
 /// The damaged origin of a copy: it places the copy below its folder, or gives no result.
-@Suite("Fuzz: attributes of a copy", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: attributes of a copy", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct OriginFuzzTests {
     @Test("attributes are absent or lead below the folder, and parse to the same value when written again")
     func origins() throws {

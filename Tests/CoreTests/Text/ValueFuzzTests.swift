@@ -1,9 +1,10 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 /// Damaged values that people and machines write by hand: nothing traps, and an accepted value means exactly its text.
-@Suite("Fuzz: values", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: values", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct ValueFuzzTests {
     @Test("a glob matches like a slow and simple matcher")
     func globs() throws {

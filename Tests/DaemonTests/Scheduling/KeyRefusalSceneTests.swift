@@ -98,7 +98,8 @@ struct KeyRefusalSceneTests {
     func othersFirst(_ order: UploadOrdering, byHand: Bool) async throws {
         let clocks = ManualClocks()
         let scene = try await DaemonScene(retry: .seconds(5), clocks: clocks) { settings in
-            (settings.policy.order, settings.policy.perDestination) = (order, 2)
+            // One after the other: a good one that began between the two would show that the key is not at fault.
+            (settings.policy.order, settings.policy.perDestination) = (order, 1)
         }
         _ = try await scene.daemon.pause(Selection(destination: "nas"))
         var good: [String] = []

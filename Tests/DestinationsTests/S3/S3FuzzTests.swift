@@ -1,12 +1,13 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// Possible answers of a signer, and of a machine's metadata service.
-@Suite("Fuzz: services for keys and signatures", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: services for keys and signatures", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct S3FuzzTests {
     private static let url =
         "https://s3.example:9000/bucket/front/clip.mp4?partNumber=3&uploadId=2~a%2Fb&X-Amz-Signature=0123456789abcdef"

@@ -1,10 +1,11 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Linux
 
-@Suite("Fuzz: D-Bus", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: D-Bus", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct BusFuzzTests {
     /// An answer to GetAll, as dbus-daemon passes it on: `{"Metered": <u 1>, "IpInterface": <s "eth0">, "Devices": <ao
     /// …>}`.

@@ -1,10 +1,11 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Linux
 
-@Suite("Fuzz: netlink", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: netlink", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct NetlinkFuzzTests {
     @Test("damaged messages end in facts or in none")
     func damaged() throws {

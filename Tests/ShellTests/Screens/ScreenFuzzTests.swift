@@ -1,6 +1,7 @@
 import API
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Control
@@ -8,7 +9,7 @@ import Testing
 @testable import Shell
 
 /// A daemon of another version, or a faulty one: every reply that can be read can be shown.
-@Suite("Fuzz: answers of a daemon on a screen", .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers of a daemon on a screen", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
 struct ScreenFuzzTests {
     @Test("every list, detail, status, usage and event that can be decoded can be shown")
     func views() throws {

@@ -1,12 +1,13 @@
 import Core
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Store
 
 /// Random histories of files with alternatives, with a restart after any transaction: the store is closed as it is, and
 /// another run opens it.
-@Suite("Uploads of which one is enough, in random histories")
+@Suite("Uploads of which one is enough, in random histories", .ownThreads)
 struct AlternativesModelTests {
     private static let names = ["nas", "cloud", "tape"]
 
