@@ -1,9 +1,10 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Media
 
-@Suite("Reduced JPEG")
+@Suite("Reduced JPEG", .ownThreads)
 struct ReducedJPEGTests {
     private static let start: [UInt8] = [0xFF, 0xD8]
     private static let end: [UInt8] = [0xFF, 0xD9]

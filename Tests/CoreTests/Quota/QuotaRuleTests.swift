@@ -1,10 +1,11 @@
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Core
 
 /// Rules that have to hold for all quotas, all traffic and every change of the clock. A failure names its seed.
-@Suite("Quotas for any configuration")
+@Suite("Quotas for any configuration", .ownThreads)
 struct QuotaRuleTests {
     /// A ledger that keeps everything, and the quota state that has to agree with it.
     private struct Play {

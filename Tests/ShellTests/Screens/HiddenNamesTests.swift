@@ -2,12 +2,13 @@ import Core
 import Linux
 import Synchronization
 import TestKit
+import TestTraits
 import Testing
 
 @testable import Shell
 
 /// Names of every kind, in every place where a report has them.
-@Suite("Hidden names")
+@Suite("Hidden names", .ownThreads)
 struct HiddenNamesTests {
     private static let root = "/srv/drop"
     private static let pieces = [

@@ -1,12 +1,13 @@
 import API
 import Control
 import Core
+import TestTraits
 import Testing
 
 @testable import Shell
 
 /// `top`: its keys, and what it shows in windows of any size.
-@Suite("top")
+@Suite("top", .ownThreads)
 struct TopTests {
     @Test("in a window of any size there are exactly its lines, and none is wider", arguments: [0, 1, 7, 150])
     func sizes(uploads: Int) {
