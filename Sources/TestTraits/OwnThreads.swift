@@ -4,6 +4,9 @@ package import Testing
 /// A trait for tests that compute for seconds, or wait for a program, without a suspension: they run on threads of
 /// their own. Swift's thread pool has as many threads as the machine has cores, so two such tests on a small machine
 /// would stop all others, whose servers and clients would then miss their limits of time.
+///
+/// Not for tests that call an actor with an executor of its own, like the store: with Swift 6.3 such a call does not
+/// return. They suspend while the actor works, so they stop no others.
 package struct OwnThreads: SuiteTrait, TestTrait {
     package let isRecursive = true
 

@@ -4,14 +4,13 @@ import Glibc
 import Linux
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 @testable import Control
 @testable import Daemon
 
-@Suite("Fuzz: control", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: control", .timeLimit(.minutes(Fuzz.minutes)))
 struct ControlFuzzTests {
     static let requests = [
         "GET /v1/uploads?list=ongoing&limit=10&after=01JD HTTP/1.1\r\nHost: sluice\r\n\r\n",

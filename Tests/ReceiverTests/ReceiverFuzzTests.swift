@@ -2,14 +2,13 @@ import Core
 import Glibc
 import Linux
 import TestKit
-import TestTraits
 import Testing
 
 @testable import Receiver
 
 /// Requests that no correct client sends, and records that a disk has damaged: the receiver survives, and holds exactly
 /// the bytes that it acknowledged.
-@Suite("Fuzz: receiver", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: receiver", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReceiverFuzzTests {
     static let requests = [
         "OPTIONS /files/ HTTP/1.1\r\nHost: h\r\n\r\n",

@@ -1,13 +1,12 @@
 import Core
 import FoundationEssentials
 import TestKit
-import TestTraits
 import Testing
 
 @testable import Store
 
 /// Columns that a disk has damaged: the row is still shown, without the unreadable values.
-@Suite("Fuzz: columns of the database", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: columns of the database", .timeLimit(.minutes(Fuzz.minutes)))
 struct ColumnFuzzTests {
     private static let words = [
         "\"", "\\", "\\\"", "\\u0000", "\\ud83c", "\\u0041", "{", "}", "{}", "[", "]", ":", ",", "null", "true",

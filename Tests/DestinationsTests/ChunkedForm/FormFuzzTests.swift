@@ -3,13 +3,12 @@ import Credentials
 import Linux
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
-@Suite("Fuzz: chunked forms", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: chunked forms", .timeLimit(.minutes(Fuzz.minutes)))
 struct FormFuzzTests {
     @Test("any template, condition and pointer is accepted or refused, and a body keeps its frame")
     func texts() throws {

@@ -1,14 +1,13 @@
 import Core
 import Linux
 import TestKit
-import TestTraits
 import Testing
 
 @testable import Destinations
 
 /// Checkpoints of a `directory` that a disk has damaged: the file arrives complete or is refused with a message, and no
 /// other file is overwritten or removed, for any name in the checkpoint.
-@Suite("Fuzz: checkpoints of a directory", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: checkpoints of a directory", .timeLimit(.minutes(Fuzz.minutes)))
 struct DirectoryFuzzTests {
     private static let precious: [FilePath: [UInt8]] = [
         "front/clip.mp4": noise(3000, seed: 8), "front/other.mp4": noise(10, seed: 9), "top.mp4": noise(3000, seed: 10),

@@ -3,14 +3,13 @@ import Credentials
 import Linux
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// Damaged header fields and answers: no trap, no offset beyond the file, no file complete without the server's word.
-@Suite("Fuzz: answers of resumable uploads", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers of resumable uploads", .timeLimit(.minutes(Fuzz.minutes)))
 struct ResumableFuzzTests {
     private static let words = [
         "?0", "?1", "?", "max-size", "max-age=", "min-append-size=1", "max-append-size=0", ",", ";", "=", "(", ")",

@@ -2,14 +2,13 @@ import Core
 import Linux
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// The query whether a server holds a file, with damaged answers: a file counts as held only if the server said so.
-@Suite("Fuzz: answers to a lookup", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers to a lookup", .timeLimit(.minutes(Fuzz.minutes)))
 struct LookupFuzzTests {
     private static let announces = [("Tus-Version", "1.0.0"), ("Tus-Extension", "creation"), ("Sluice-Lookup", "1")]
 

@@ -4,13 +4,12 @@ import Destinations
 import Linux
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 /// A whole upload over a real socket to a server with damaged answers: it ends, it trusts only real answers, and
 /// requests go to one server alone.
-@Suite("Fuzz: answers of a tus server", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: answers of a tus server", .timeLimit(.minutes(Fuzz.minutes)))
 struct ReplyFuzzTests {
     static let canary = "Zq7canaryX9k2"
     static let size = 1000

@@ -1,14 +1,13 @@
 import Core
 import Synchronization
 import TestKit
-import TestTraits
 import Testing
 import Transport
 
 @testable import Destinations
 
 /// Headers from a server, read one by one, and checkpoints that a disk has damaged.
-@Suite("Fuzz: headers and values of a server", .ownThreads, .timeLimit(.minutes(Fuzz.minutes)))
+@Suite("Fuzz: headers and values of a server", .timeLimit(.minutes(Fuzz.minutes)))
 struct WordFuzzTests {
     @Test("a wait is between a second and an hour, and a date a date of the calendar")
     func waits() throws {

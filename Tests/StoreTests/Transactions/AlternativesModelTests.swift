@@ -1,13 +1,12 @@
 import Core
 import TestKit
-import TestTraits
 import Testing
 
 @testable import Store
 
 /// Random histories of files with alternatives, with a restart after any transaction: the store is closed as it is, and
 /// another run opens it.
-@Suite("Uploads of which one is enough, in random histories", .ownThreads)
+@Suite("Uploads of which one is enough, in random histories")
 struct AlternativesModelTests {
     private static let names = ["nas", "cloud", "tape"]
 
