@@ -35,14 +35,14 @@ package struct ThumbnailMaker: Sendable {
     private let limit: Duration
 
     /// - Parameter limit: It is killed after this long.
-    package init(program: FilePath, limit: Duration = .seconds(10)) {
+    package init(program: FilePath, limit: Duration) {
         self.program = program
         self.limit = limit
     }
 
     /// With the ffmpeg in `PATH`; `nil` when there is none.
-    package static func installed() -> ThumbnailMaker? {
-        Program.installed("ffmpeg").map { ThumbnailMaker(program: $0) }
+    package static func installed(limit: Duration = .seconds(10)) -> ThumbnailMaker? {
+        Program.installed("ffmpeg").map { ThumbnailMaker(program: $0, limit: limit) }
     }
 
     /// Why this machine makes no pictures at all; `nil` when it does. Starts ffmpeg, and waits on this thread.

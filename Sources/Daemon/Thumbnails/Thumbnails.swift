@@ -19,7 +19,8 @@ struct Thumbnails: Sendable {
     let cache: ThumbnailCache
     private let queue = ThumbnailQueue()
     /// Reads of a disk that does not answer do not hold up the daemon's threads.
-    private let disk = SlowDisk(timeout: .seconds(20))
+    private let disk: SlowDisk
+    private let limit: Duration
 
     /// A file without a picture is not tried again for this long: another ffmpeg may read it then.
     private static let remembered = Duration.seconds(86_400)
@@ -30,14 +31,17 @@ struct Thumbnails: Sendable {
     /// How exactly the last use of a picture is known: for less nothing is written.
     private static let useStep = Duration.seconds(86_400)
 
+    /// - Parameter limit: ffmpeg is killed after this long.
     init(
         context: Context, stateHealth: StateHealth, finder: UploadFinder, scheduler: Scheduler, locator: SourceLocator,
-        probe: BusyProbe = BusyProbe()
+        probe: BusyProbe = BusyProbe(), limit: Duration = .seconds(10)
     ) {
         (self.context, self.stateHealth, self.finder) = (context, stateHealth, finder)
         self.locator = locator
         rest = RestCheck(context: context, scheduler: scheduler, probe: probe)
         cache = ThumbnailCache(in: context.settings.state)
+        self.limit = limit
+        disk = SlowDisk(timeout: limit + .seconds(10))
     }
 
     /// The picture of an upload's file.
@@ -134,7 +138,7 @@ struct Thumbnails: Sendable {
         _ asset: AssetRecord, _ key: String, hasLeft: @escaping @Sendable () -> Bool
     ) async throws -> Result {
         guard Confinement.Support.here.holdsDecoders else { return .none(ThumbnailMaker.obstacle() ?? "") }
-        guard let maker = ThumbnailMaker.installed() else { return .none("ffmpeg is not installed") }
+        guard let maker = ThumbnailMaker.installed(limit: limit) else { return .none("ffmpeg is not installed") }
         let (copy, source) = (context.staging.path(asset.stagedName), locator.source(of: asset))
         // Set when policy holds uploads in the meantime, or the daemon stops.
         let stop = StopFlag()

@@ -33,7 +33,9 @@ struct ThumbnailTests {
         static func thumbnails(_ scene: ComponentScene, _ probe: BusyProbe = BusyProbe()) -> Thumbnails {
             Thumbnails(
                 context: scene.context, stateHealth: scene.parts.stateHealth, finder: scene.finder,
-                scheduler: scene.scheduler, locator: scene.parts.locator, probe: probe)
+                scheduler: scene.scheduler, locator: scene.parts.locator, probe: probe,
+                // ffmpeg gets the least share of a busy processor.
+                limit: .seconds(300))
         }
 
         var source: FilePath { base.folder.path.appending("cam") }
