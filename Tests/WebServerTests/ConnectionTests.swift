@@ -97,7 +97,7 @@ struct ConnectionTests {
 
     @Test("a header sent byte by byte has a time limit; an authorized client keeps its connection")
     func slowHead() async throws {
-        try await serving(Guarded(), ConnectionLimits(headTime: .milliseconds(300))) { server in
+        try await serving(Guarded(), ConnectionLimits(headTime: .milliseconds(1500))) { server in
             let kept = try Wire(port: server.port)
             try await kept.send(Self.good)
             #expect(try await kept.reply().status == 200)
@@ -116,7 +116,7 @@ struct ConnectionTests {
 
     @Test("a second header has a time limit too, counted from the end of the idle time")
     func slowSecondHead() async throws {
-        let limits = ConnectionLimits(headTime: .milliseconds(200), idle: .seconds(1))
+        let limits = ConnectionLimits(headTime: .milliseconds(1500), idle: .seconds(1))
         try await serving(Guarded(), limits) { server in
             let wire = try Wire(port: server.port)
             try await wire.send(Self.good)
@@ -175,7 +175,7 @@ struct ConnectionTests {
 
     @Test("a body of a client that is not known has a time limit, however steadily it comes")
     func slowPublicBody() async throws {
-        try await serving(Open(), ConnectionLimits(headTime: .milliseconds(300))) { server in
+        try await serving(Open(), ConnectionLimits(headTime: .milliseconds(1500))) { server in
             let wire = try Wire(port: server.port)
             try await dribble(
                 wire,

@@ -215,9 +215,9 @@ struct S3MetadataTests {
 
     @Test("errors are reported in their own words, and the next attempt works", arguments: troubles)
     func trouble(_ trouble: Trouble) async throws {
-        var lacksChangeEvents = false
-        if case .silent = trouble.fault { lacksChangeEvents = true }
-        let scene = try Scene(timeout: lacksChangeEvents ? .milliseconds(500) : .seconds(10))
+        var isSilent = false
+        if case .silent = trouble.fault { isSilent = true }
+        let scene = try Scene(timeout: isSilent ? .seconds(2) : .seconds(10))
         defer { scene.emulator.stop() }
         scene.metadata.script(trouble.kind, trouble.fault)
         let error = try await scene.failure()

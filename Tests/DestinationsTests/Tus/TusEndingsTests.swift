@@ -78,7 +78,7 @@ struct TusEndingsTests {
             _ = exchange.body(reads ? .max : 1000)
             exchange.hang()
         }
-        let short = SettingValue.duration(.milliseconds(200))
+        let short = SettingValue.duration(.milliseconds(1500))
         let journey = try UploadScenario(
             server.url + "/files", size: reads ? 1000 : 32 << 20,
             values: reads ? ["reply_timeout": short] : ["stall_timeout": short])

@@ -171,7 +171,7 @@ struct TusLastAnswerTests {
             }
         }
         let journey = try UploadScenario(
-            server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(300))])
+            server.url + "/files", values: ["reply_timeout": .duration(.milliseconds(1500))])
         let error = try await journey.failedAttempt()
         #expect(error.failure.code == .refusedAtEnd && error.failure.http == 422)
         #expect(verbs(server) == ["POST", "PATCH", "HEAD"])
