@@ -31,6 +31,22 @@ struct RenewedVersionTests {
         #expect(try await scene.store.claim("nas", passingOver: [])?.checkpoint == nil)
     }
 
+    @Test("what `before_upload` approved for a replaced version is asked again for the new one")
+    func approved() async throws {
+        let scene = try await Scene()
+        let (asset, uploads) = try await scene.stage(Scene.arrival(Scene.file("a")))
+        let id = try #require(try await scene.store.claim("nas", passingOver: [])).upload.id
+        #expect(try await scene.store.write { try $0.uploads.approve(id, .init()) }.isApproved)
+        let failure = Failure(.local, code: .copyLost, message: "x", at: scene.clocks.wall(), retryable: true)
+        try await scene.store.write { try $0.attempts.finish(id, .copyLost(failure, .missing)) }
+        try await scene.store.write { try $0.staging.unsettle(asset) }
+        // The same version is still approved.
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.isApproved == true)
+        let newer = Scene.arrival(Scene.file("a", size: 200))
+        #expect(try await scene.store.write { try $0.arrivals.record([newer]) } == [.renewed(asset: asset)])
+        #expect(try await scene.store.read { try $0.uploads.find(uploads[0]) }?.isApproved == false)
+    }
+
     private static let both = ["nas", "web"]
     private static let older = Scene.arrival(Scene.file("a"), to: both)
     private static let newer = Scene.arrival(Scene.file("a", size: 200), to: both)
