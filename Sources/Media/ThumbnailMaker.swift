@@ -31,6 +31,9 @@ package struct ThumbnailMaker: Sendable {
         "mov,matroska,avi,mpegts,mpeg,mpegvideo,flv,asf,ogg,mxf,wtv,dv,ivf,h264,hevc,mjpeg,gif,apng,jpeg_pipe,png_pipe,"
         + "webp_pipe,bmp_pipe,tiff_pipe"
 
+    /// For a picture on a small machine.
+    package static let usualLimit = Duration.seconds(10)
+
     private let program: FilePath
     private let limit: Duration
 
@@ -41,7 +44,7 @@ package struct ThumbnailMaker: Sendable {
     }
 
     /// With the ffmpeg in `PATH`; `nil` when there is none.
-    package static func installed(limit: Duration = .seconds(10)) -> ThumbnailMaker? {
+    package static func installed(limit: Duration = usualLimit) -> ThumbnailMaker? {
         Program.installed("ffmpeg").map { ThumbnailMaker(program: $0, limit: limit) }
     }
 

@@ -6,6 +6,7 @@ internal import Synchronization
 /// closing.
 final class ServerState: Sendable {
     let service: any WebService
+    /// Kept for libmicrohttpd's threads, which may read its memory.
     private let identity: KeptIdentity?
     /// Bytes that bypass libmicrohttpd would not be encrypted.
     var isEnciphered: Bool { identity != nil }

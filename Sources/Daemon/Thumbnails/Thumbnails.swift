@@ -34,7 +34,7 @@ struct Thumbnails: Sendable {
     /// - Parameter limit: ffmpeg is killed after this long.
     init(
         context: Context, stateHealth: StateHealth, finder: UploadFinder, scheduler: Scheduler, locator: SourceLocator,
-        probe: BusyProbe = BusyProbe(), limit: Duration = .seconds(10)
+        probe: BusyProbe = BusyProbe(), limit: Duration = ThumbnailMaker.usualLimit
     ) {
         (self.context, self.stateHealth, self.finder) = (context, stateHealth, finder)
         self.locator = locator

@@ -145,11 +145,11 @@ package final class DaemonFixture {
 
     /// Stops the daemon and returns how it ended.
     ///
-    /// - Throws: ``Overdue`` if it waits for something that hangs.
-    package func stopDaemon() async throws -> Child.Ending? {
+    /// - Throws: ``Overdue`` if it still runs after `limit`.
+    package func stopDaemon(within limit: Duration = .seconds(20)) async throws -> Child.Ending? {
         guard let daemon else { return nil }
         daemon.send(SIGTERM)
-        return try await daemon.end(within: .seconds(20))
+        return try await daemon.end(within: limit)
     }
 
     /// Runs another verb with this configuration, and returns its output.

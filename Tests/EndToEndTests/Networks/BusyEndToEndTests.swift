@@ -194,7 +194,7 @@ struct BusyEndToEndTests {
         // A stop does not wait for a program that hangs.
         _ = try scene.script("sleep 1000")
         try await scene.oneWaits(from: 1)
-        #expect(try await fixture.stopDaemon() == .status(0))
+        #expect(try await fixture.stopDaemon(within: .seconds(2)) == .status(0))
     }
 
     @Test("an idle daemon that watches for a recording sleeps")

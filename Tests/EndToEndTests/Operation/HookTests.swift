@@ -204,7 +204,7 @@ struct HookTests {
         try await eventually("four commands run") { try running() == 4 }
         try await scene.upload(5...8)
         #expect(try running() == 4)
-        #expect(try await scene.fixture.stopDaemon() == .status(0))
+        #expect(try await scene.fixture.stopDaemon(within: .seconds(2)) == .status(0))
         for name in try Files.names(in: marks) {
             #expect(kill(try #require(pid_t(name.display)), 0) != 0, "process \(name) still runs")
             try Files.removeTree(marks.appending(name))

@@ -256,7 +256,7 @@ struct BeforeUploadTests {
         for number in 5...6 { try drop(number, in: scene) }
         try await eventually("all six files have an upload") { try await uploads(scene).count == 6 }
         #expect(try asked(scene).count == 4)
-        #expect(try await scene.fixture.stopDaemon() == .status(0))
+        #expect(try await scene.fixture.stopDaemon(within: .seconds(2)) == .status(0))
         try scene.fixture.startDaemon()
         try await eventually("the program runs for four uploads again") { try asked(scene).count == 8 }
         scene.fixture.folderKeys = []

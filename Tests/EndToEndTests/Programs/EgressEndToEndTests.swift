@@ -59,7 +59,7 @@ struct EgressEndToEndTests {
     }
 
     @Test(
-        "when a hold begins, its connection is reset within a second, no byte follows, and the notice is delivered later"
+        "when a hold begins, its connection is reset at once, no byte follows, and the notice is delivered later"
     )
     func holds() async throws {
         let scene = try await EgressScene(
